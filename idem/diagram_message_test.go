@@ -12,8 +12,8 @@ import (
 
 const messageProse = "A message is inserted by its record's commit, or by the settlement of the message before it. With\n" +
 	"inline delivery it is inserted as claimed. A message whose call was refused and left nothing open is\n" +
-	"given up by whoever reads the message next (ADR 0011, 0007). Each arrow says what happened to the\n" +
-	"message, and after the slash what is written:\n" +
+	"given up by the worker that reads the message next (ADR 0011, 0007). Each arrow says what happened\n" +
+	"to the message, and after the slash what is written:\n" +
 	"\n" +
 	"| written | means |\n" +
 	"|---|---|\n" +

@@ -23,6 +23,8 @@ var (
 	// this repository is built (of the contract and the manuals, which are written for users, the file may be named), the page
 	// of failures seen in similar libraries, and the path of an internal package.
 	privateReference = regexp.MustCompile(`\b[HP]\d{1,2}\b|peers\.md|\bADR\s+\d{4}\b|\bdocs/(adr|design|peers|states|style)\b|\binternal/[a-z]+`)
+	// twiceRead matches words that a reader has to read twice: metaphors, and subjects that are not named.
+	twiceRead = regexp.MustCompile(`(?i)\bwhoever\b|\bin vain\b|\bwants an? (person|human|operator)\b|\bleft lying\b|\bnot its to\b`)
 	// mixedCaps matches an unexported name that can be no English word.
 	mixedCaps   = regexp.MustCompile(`\b[a-z]+[A-Z]\w*`)
 	sentenceEnd = regexp.MustCompile(`[.!?]["')]*(\s|$)`)
@@ -287,6 +289,9 @@ func (p publicPackage) commentProblems(name, text string, known ...string) []str
 	var problems []string
 	if found := privateReference.FindString(text); found != "" {
 		problems = append(problems, fmt.Sprintf("the comment of %s refers to %q; say it in words", name, found))
+	}
+	if found := twiceRead.FindString(text); found != "" {
+		problems = append(problems, fmt.Sprintf("the comment of %s says %q; say who, or what happens", name, found))
 	}
 	for _, word := range mixedCaps.FindAllString(text, -1) {
 		if p.unexported[word] && !slices.Contains(known, word) {

@@ -39,6 +39,7 @@ func TestCheckerFindsEveryPlantedGap(t *testing.T) {
 			"Config.Below has no doc comment",
 			"Config.Height has no doc comment",
 			`the comment of Config.Private refers to "internal/clock"; say it in words`,
+			`the comment of Config.Owner says "whoever"; say who, or what happens`,
 			`the comment of Config.Decided refers to "docs/adr"; say it in words`,
 			`the comment of Config.Designed refers to "docs/design"; say it in words`,
 			"Doer.Do has no doc comment",

@@ -16,7 +16,7 @@ import (
 type driver struct {
 	engine *Engine
 	key    storage.RecordKey
-	// tenant is whose record it must be, another's counts as none; "" is whoever's.
+	// tenant is whose record it must be, another tenant's counts as none; "" means any tenant.
 	tenant string
 	// asked is the request that rows are compared with; nil compares nothing.
 	asked *asked

@@ -14,7 +14,7 @@ import (
 // machine meanwhile, from one renewal to the next, so that a handler that is done before the first one costs none.
 type renewal struct {
 	x *execution
-	// turn is taken by whoever drives the machine, also while a renewal is sent: a channel, because tests in a synctest bubble
+	// turn is taken by the goroutine that drives the machine, also while a renewal is sent: a channel, because tests in a synctest bubble
 	// go on while somebody waits for one, and do not for a mutex. It is the timer's until ended is closed, and the caller's
 	// from then on.
 	turn  chan struct{}

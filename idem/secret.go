@@ -88,6 +88,6 @@ func (e *Engine) agree(ctx context.Context, keep string) error {
 // tellUnkeyed says once, at start, that guesses of keys can be confirmed.
 func (e *Engine) tellUnkeyed() {
 	if len(e.cfg.ScopeSecret) == 0 && len(e.operations) == 0 {
-		e.cfg.Logger.Warn("Config.ScopeSecret is not set: whoever has an operation id can test guesses of the key that it was made for")
+		e.cfg.Logger.Warn("Config.ScopeSecret is not set: anybody who has an operation id can test guesses of the key that it was made for")
 	}
 }

@@ -30,7 +30,7 @@ const Collecting = "collecting"
 // LedgerShards is how many partitions an hour of the ledger index has by default: each takes 1,000 rows a second.
 const LedgerShards = 4
 
-// LedgerShardsMax is the most: whoever lists an hour asks each of them.
+// LedgerShardsMax is the most: a job that lists an hour asks each of them.
 const LedgerShardsMax = 256
 
 // ShardsKey is the key of the row that keeps the highest number of shards, and Shards its attribute.
@@ -61,8 +61,8 @@ const (
 	KeyGone = "ttl"
 )
 
-// APIKeys is the table of API keys, one item each. It is apart from the payments, so that whoever authenticates reads nothing
-// else, and whoever moves money can't make a key.
+// APIKeys is the table of API keys, one item each. It is apart from the payments, so that what authenticates reads nothing
+// else, and what moves money can't make a key.
 func APIKeys() schema.Table { return schema.Table{Key: KeyID, TTL: KeyGone} }
 
 // Attributes of the table of the drift job's progress.

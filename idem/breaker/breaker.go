@@ -24,7 +24,7 @@ type Store struct {
 	cfg   Config
 	gate  *gobreaker.TwoStepCircuitBreaker[struct{}]
 
-	mu sync.Mutex // guards the gate, so that whoever asks it learns what the question changed
+	mu sync.Mutex // guards the gate, so that the caller that asks it learns what the question changed
 	// halfOpens is when an open breaker lets a probe through.
 	halfOpens time.Time
 	// changes are what the question that is being asked changed.

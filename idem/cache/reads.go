@@ -51,7 +51,7 @@ func (s *Store) drop(key storage.RecordKey) {
 	}
 }
 
-// dropUnless forgets what is not as a lost write met it, held already or being read: whoever lost reads again.
+// dropUnless forgets what is not as a lost write met it, held already or being read: the writer that lost reads again.
 func (s *Store) dropUnless(stored storage.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,7 +21,7 @@ const (
 // cancelled reads the reasons of a cancelled transaction position by position (design.md "What a lost reply means").
 //
 // The store's own items come first. A failed condition of one of them decides, whatever else failed: where the record is
-// not mine, a business condition was judged in vain. Then the business writes count, together with what was
+// not mine, the judgement of a business condition says nothing. Then the business writes count, together with what was
 // not judged at all: the caller knows what they declare.
 func (t *transaction) cancelled(s *Store, err *types.TransactionCanceledException) error {
 	reasons := err.CancellationReasons

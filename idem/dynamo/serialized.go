@@ -17,7 +17,7 @@ var transactWriteItems = smithy.NewOperationSchema(schemas.TransactWriteItems, s
 
 // serializedRequest is a client protocol that sends one request's bytes, made once. The SDK writes maps in their random
 // order, so the same input has other bytes each time it is sent; under one client request token DynamoDB wants the same
-// parameters, and whoever sends again wants to know that nothing has changed since.
+// parameters, and a caller that sends again has to know that nothing has changed since.
 type serializedRequest struct {
 	smithyhttp.ClientProtocol
 	header http.Header

@@ -7,7 +7,7 @@ import (
 )
 
 // What this release knows of a row. Anything else was written by a later one, which runs beside this one for as long as a
-// deployment takes: whoever puts a whole row carries it through.
+// deployment takes: a release that puts a whole row carries it through.
 var (
 	knownOfRecord = known(
 		schema.RecordKey, schema.State, schema.OperationID, schema.Epoch, schema.Owner, schema.Revision, schema.LeaseUntil,

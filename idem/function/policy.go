@@ -7,7 +7,7 @@ import (
 )
 
 // queueRetention is how long [QueuePolicy] remembers a key. SQS keeps a message for 14 days at most, and as long again in a
-// dead-letter queue; the rest is for whoever moves it back.
+// dead-letter queue; the rest is time for an operator to move it back.
 const queueRetention = 30 * 24 * time.Hour
 
 // QueuePolicy is [idem.IETF] for the records of a queue: a key is remembered for 30 days, because SQS can deliver a message

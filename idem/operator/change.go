@@ -125,7 +125,7 @@ func (d *Desk) carry(ctx context.Context, ch Change, a action) (Result, error) {
 		result.Outcome = cause.Error()
 	}
 	e.State, e.Outcome, e.DoneAt = result.State, result.Outcome, d.now()
-	// What was done must be told, whoever has stopped waiting.
+	// What was done must be told, also if the caller has stopped waiting.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), AuditWithin)
 	defer cancel()
 	if err := d.cfg.Audit.End(last, e); err != nil {

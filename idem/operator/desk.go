@@ -91,7 +91,7 @@ func New(cfg Config) (*Desk, error) {
 // ErrSealed: the message is encrypted, and this desk has no key that opens it. It is left alone.
 var ErrSealed = errors.New("operator: the message can't be decrypted: the tenant's key was erased, or this desk has no keys")
 
-// opened is the store for whoever gives up what can't be opened: a desk without keys must not.
+// opened is the store for a caller that gives up what can't be opened: a desk without keys must not.
 type opened struct{ Store }
 
 // Message implements outbox.Store.

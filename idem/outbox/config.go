@@ -75,14 +75,14 @@ type Config struct {
 	// once in ProbeBackoffMax in the end.
 	SweepConcurrency int
 	// WakeUpsMax, where it is not 0, has the sweep offer due messages without reading them, in batches, for as long as fewer
-	// wake-ups wait in the queue. Whoever receives a wake-up reads the message, and does what the sweep would have done: parks
+	// wake-ups wait in the queue. The worker that receives a wake-up reads the message, and does what the sweep would have done: parks
 	// it, gives it up, or cancels it. The queue must be a [BatchWakeUps].
 	//
 	// It is the rate at which a backlog is worked off, times the period of the sweep: 200,000 with a run a minute are up to
 	// 3,333 messages a second. It also bounds doubled wake-ups, because a message that is due is offered again while its
 	// wake-up waits: each costs a request to the queue for ten, and its receiver a read. Beyond it, each run still offers up
 	// to 100 messages of each shard. A wake-up that meets a live claim, or comes before its time, is not scheduled again where
-	// this is set: the doubled ones would live on as long as the message. So whoever delivers must have the same value here as
+	// this is set: the doubled ones would live on as long as the message. So every process that delivers must have the same value here as
 	// the sweep. Default 0: the sweep reads each message, and offers it alone.
 	WakeUpsMax int
 	// InlinePause is how long an [Inline] leaves messages of a tenant and a topic to the worker after one of their calls was slow.

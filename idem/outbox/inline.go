@@ -13,7 +13,7 @@ import (
 
 // Inline delivers messages within the request that sends them, by a worker's means, and goes on with their chain as long
 // as there is time: an [idem.InlineDelivery]. What it leaves, being killed too, a worker finishes: the chain's open
-// message is the only recovery point, whoever goes on from it.
+// message is the only recovery point, for the request and for a worker alike.
 //
 // A provider's definite answer that could not be written by the request's deadline, and that neither another call nor a probe
 // would bring again, is nowhere but in this process. Unless [idem.Config].KillsAtDeadline is set the client gets its 202 at the
@@ -52,7 +52,7 @@ func (i *Inline) Left(ctx context.Context, m storage.Message) {
 var errUnclaimable = errors.New("outbox: a new message can't be claimed")
 
 // Claimed implements [idem.InlineDelivery]. No stream record wakes a worker for a message that is inserted as claimed:
-// whoever finds the claim dead goes on. It returns a [*TopicError] for a topic that is not registered.
+// a worker that finds the claim dead goes on. It returns a [*TopicError] for a topic that is not registered.
 func (i *Inline) Claimed(m storage.Message, owner storage.Owner, now time.Time) (storage.Message, error) {
 	x, err := i.worker.deliveryOf(protocol.Wake, m)
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 	offerTries = 3
 )
 
-// offering offers messages from the index, without reading them: whoever receives a wake-up reads the message, and decides.
+// offering offers messages from the index, without reading them: the worker that receives a wake-up reads the message, and decides.
 //
 // How many it offers follows from the queue: a run fills it up to Config.WakeUpsMax, and begins where the last one stopped. So a
 // message is offered again only after everything else that is due, and while wake-ups wait no more are added than were
@@ -113,8 +113,8 @@ func (o *offering) take(ctx context.Context, p page[storage.MessageRef]) {
 	}
 }
 
-// nameless says that nobody could read a message by its id, and tells of it: as a wake-up it would be a dead letter of which
-// nobody knows whose it is.
+// nameless says that nobody could read a message by its id, and tells of it: as a wake-up it would be a dead letter whose
+// tenant is not known.
 func (o *offering) nameless(ctx context.Context, ref storage.MessageRef) bool {
 	_, _, err := ref.ID.Operation()
 	return err != nil && o.desk.unknown(ctx, ref.ID, &storage.MalformedError{ID: ref.ID, Cause: err})

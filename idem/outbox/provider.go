@@ -95,10 +95,11 @@ func evidenced(finding Finding) error {
 	return fmt.Errorf("outbox: probe answered with a %T", finding)
 }
 
-// probePause is what lies between two probes: about as long again as they have been in vain.
-func (d *desk) probePause(vain time.Duration) time.Duration {
+// probePause is the pause before the next probe of what has been open for so long: exponential backoff with jitter, within
+// ProbeBackoffMin and ProbeBackoffMax.
+func (d *desk) probePause(open time.Duration) time.Duration {
 	least, most := d.cfg.ProbeBackoffMin, d.cfg.ProbeBackoffMax
-	high := min(2*min(max(vain, least), most), most)
+	high := min(2*min(max(open, least), most), most)
 	return between(max(least, high/2), high, d.random())
 }
 

@@ -135,7 +135,7 @@ func walkOf[Ref any](d *desk, event string, lookTime time.Duration, queue string
 // deadline; the next run goes on where it stopped. It offers messages again whose wake-ups were lost or whose workers died,
 // parks or gives up what may not be offered, settles the evidence that a message keeps, reminds an operator once a day of each
 // message that is dead, and makes wrapped records unknown whose holders died. It asks nobody. With Config.WakeUpsMax it reads no
-// message that is due, and leaves what must be decided about it to whoever receives the wake-up.
+// message that is due, and leaves what must be decided about it to the worker that receives the wake-up.
 //
 // shards are those of the queues that it looks into, each once; without any it looks into all. Runs for different shards may go
 // on beside each other, in any processes.

@@ -104,7 +104,7 @@ func (x Execution) reserveUntil(now Instant, c *Config) Instant {
 	return min(x.Plan.HandlerUntil, now+c.ReserveFor)
 }
 
-// parkOther: a dead lease of a wrapped handler is no permission to run again. Whoever meets it says so in the record.
+// parkOther: a dead lease of a wrapped handler is no permission to run again. The request or sweep that meets it says so in the record.
 func (x Execution) parkOther(r Record, c *Config) (Execution, Action) {
 	if x.Request.LookOnly {
 		return x.tell(Say{Code: NotKnown, State: Unknown, Op: r.Op})

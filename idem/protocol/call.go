@@ -31,7 +31,7 @@ func (d Delivery) call(now Instant, c *Config) (Delivery, Action) {
 }
 
 // called writes what the answer means, where nothing was written beside the claim: the whole row is put, and evidence that came
-// meanwhile must not go with what it replaces. Losing the claim in between is fine: whoever has it knows from OpenSince that
+// meanwhile must not go with what it replaces. Losing the claim in between is fine: the worker that has it knows from OpenSince that
 // this call may have happened.
 func (d Delivery) called(in Input, c *Config) (Delivery, Action) {
 	m, now := d.Held, in.Now

@@ -162,7 +162,7 @@ func (x Change) amend(r Record, now Instant, c *Config) (Change, Action) {
 		return x.tell(Inadmissible)
 	case x.Errand == Bust:
 		var age Millis
-		if c.CacheAge != 0 { // from its latest landing, on the clock of whoever takes the key
+		if c.CacheAge != 0 { // from its latest landing, on the clock of the one that takes the key
 			age = c.changeFor() + c.CacheAge + c.Skew
 		}
 		if c.off(NoCacheWait) {

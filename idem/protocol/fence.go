@@ -14,7 +14,7 @@ type Fence struct {
 	States   uint16
 	Epoch    uint32
 	AnyEpoch bool
-	// Open admits a message that is not final, whoever holds it: definite evidence has no other fence.
+	// Open admits a message that is not final, held by any worker or by none: definite evidence has no other fence.
 	Open bool
 	// Pending admits the record of Op while its chain has not ended, Ended once it has: its record is final, or another's.
 	Pending, Ended bool

@@ -36,7 +36,7 @@ type Message struct {
 	// Index is its place in the chain, from 1.
 	Index uint8
 	// Detached messages belong to an operation that was complete without them. Undoes says that the message undoes an
-	// earlier phase of its chain. Sealed says that nobody can open its payload any more, Foreign that whoever reads it does
+	// earlier phase of its chain. Sealed says that nobody can open its payload any more, Foreign that its reader does
 	// not know its topic, or can't read it: another release sends it.
 	Detached, Undoes, Sealed, Foreign bool
 	// Refused says that the provider refused the last call: no further one is wanted. Unfailed says that it is dead and its

@@ -28,7 +28,7 @@ const (
 	ObservedIsSafe                    // observe mode stores that running again is safe
 	NoQuotaKept                       // the right to a new key goes back though its own reserve stands
 	NoFreedCompletion                 // a wrapped completion does not settle from freed
-	NoParkSkew                        // a dead lease is parked by the clock of whoever meets it
+	NoParkSkew                        // a dead lease is parked by the clock of the one that meets it
 	NoNewOwner                        // another hold of one execution has the same owner
 	NoParkedRelease                   // what others parked is not given back by a holder whose handler never ran
 	NoLateOwnReserve                  // one's own reserve that is found when it is too late to run is left standing

@@ -274,7 +274,7 @@ func (d Delivery) only(now Instant, c *Config) bool {
 	return (d.Errand == Wake || d.Errand == Carry) && !c.Topic.Probed && !d.Held.offerable(now, c) && !c.off(KeepEnds)
 }
 
-// Beyond says that what the delivery asks for comes after its caller's deadline: whoever waits for it is answered first.
+// Beyond says that what the delivery asks for comes after its caller's deadline: the caller is answered first.
 func (d Delivery) Beyond() bool {
 	return d.Step == Keeping && d.Deadline != 0 && d.At.Until > d.Deadline
 }

@@ -57,7 +57,7 @@ func (a *active) take(ctx context.Context, now time.Time, h hours) (time.Duratio
 			return untilNext, nil
 		}
 		if err := a.ask(ctx, now, hour, h); err != nil {
-			a.window.given, a.window.before = 0, 0 // what is asked for in vain may count: no more than one by one
+			a.window.given, a.window.before = 0, 0 // what is asked for and refused may count: no more than one by one
 			return 0, err
 		}
 		if a.have == 0 {

@@ -18,7 +18,7 @@ type rate struct {
 }
 
 const (
-	// lookFor is for how long an instance that found a counter used up looks first: looking is cheaper than adding in vain,
+	// lookFor is for how long an instance that found a counter used up looks first: looking is cheaper than adding without success,
 	// and takes nothing of what a partition can write.
 	lookFor = time.Minute
 	// lookMax is how many shards are looked at in one call, once one of the window was found used up.

@@ -21,7 +21,7 @@ type tenant struct {
 	failure  error
 	failures atomic.Int64
 
-	// mu guards what was given back and waits for the next request: giving back waits for nobody's call.
+	// mu guards what was given back and waits for the next request: giving back waits for no call.
 	mu   sync.Mutex
 	back []right
 }

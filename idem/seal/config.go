@@ -19,7 +19,7 @@ type Config struct {
 	// sealing was given up.
 	OpenOnly bool
 	// SealedOnly takes nothing that lies in the open: a response is a [*NotSealedError], and a message with a payload or
-	// evidence is as one that nobody can open. Without it, whoever may write the tables can put an answer or a payload in the
+	// evidence is as one that nobody can open. Without it, anybody who may write the tables can put an answer or a payload in the
 	// place of a sealed one. Switch it on once all that was stored before sealing has expired: the longest retention after
 	// the last process without sealing has gone, and after the last message from that time is final. Default: off. It
 	// contradicts OpenOnly.

@@ -1,6 +1,6 @@
 // Package seal encrypts what a store keeps of its tenants: responses with their headers, including those of
 // operations that are pending, the payloads of messages, and evidence that is kept on messages. Use it where stored
-// answers must be unreadable to whoever can read the tables, or where a tenant's data must be erasable by erasing a
+// answers must be unreadable to anybody who can only read the tables, or where a tenant's data must be erasable by erasing a
 // key. DynamoDB's own encryption at rest does neither. A seal wraps a store:
 //
 //	keys, err := tablekeys.New(dynamoClient, tablekeys.Config{Table: "keys", Wrapper: wrapper})
@@ -46,7 +46,7 @@
 //
 // # What it does not do
 //
-// The size of what is sealed, after compression, can be seen. Whoever may write to the tables can remove a sealed row, put
+// The size of what is sealed, after compression, can be seen. Anybody who may write to the tables can remove a sealed row, put
 // an older state of the same record in its place, or, without SealedOnly, put an unencrypted row there. Encryption does not
 // replace access control.
 //

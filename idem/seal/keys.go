@@ -23,8 +23,8 @@ type Key struct {
 
 // Keys are the data keys of the tenants. They need not cache: [Store] does.
 //
-// Both methods return an [storage.ErrErased] where the tenant's keys, or the one that is asked for, were erased; whoever
-// erases a key erases the tenant's older ones with it. Any other error means that the key can't be told for the time being.
+// Both methods return an [storage.ErrErased] where the tenant's keys, or the one that is asked for, were erased. Erasing a
+// key erases the tenant's older ones with it. Any other error means that the key can't be told for the time being.
 // Both read strongly: a reply is never older than its request. Ids of a tenant only grow.
 type Keys interface {
 	// Current returns the key that the tenant's data is sealed under now. A tenant that never had one gets its first.
@@ -63,7 +63,7 @@ func (e *NotSealedError) Error() string {
 func (e *NotSealedError) Unwrap() error { return ErrNotAuthentic }
 
 // KeysError: a tenant's key could not be fetched, and nothing of the call happened. It is an [storage.ErrThrottled], so that
-// whoever meets it tries again within bounds and then answers 503, and not the error that caused it, so that nobody takes
+// a caller that meets it tries again within bounds and then answers 503, and not the error that caused it, so that nobody takes
 // trouble with the keys for trouble with the store.
 type KeysError struct {
 	// Cause is the error of package tablekeys, the KMS or another source of keys.

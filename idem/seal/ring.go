@@ -34,7 +34,7 @@ type heldKey struct {
 	key Key
 	// asked is when it was asked for: an erasure before that is known.
 	asked time.Time
-	// failed is when it was asked for again in vain.
+	// failed is when it was asked for again without success.
 	failed time.Time
 }
 
@@ -75,7 +75,7 @@ func (r *ring) get(ctx context.Context, tenant string, id uint32) (Key, error) {
 	return Key{}, &KeysError{err}
 }
 
-// fetch asks once for all who wait for the same key. Whoever gives up waiting changes nothing for the others.
+// fetch asks once for all who wait for the same key. A caller that gives up waiting changes nothing for the others.
 func (r *ring) fetch(ctx context.Context, name keyName) (Key, error) {
 	fetched := r.fetches.DoChan(fmt.Sprintf("%d %s", name.id, name.tenant), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.KeyTimeout)

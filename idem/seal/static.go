@@ -8,7 +8,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/codec"
 )
 
-// Static wraps data keys under a secret of its own. It is for local use and tests: whoever can read the secret can read
+// Static wraps data keys under a secret of its own. It is for local use and tests: anybody who can read the secret can read
 // everything, and nobody is told that he did.
 type Static struct {
 	envelope envelope

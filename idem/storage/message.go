@@ -58,7 +58,7 @@ type Message struct {
 	ID MessageID
 	// Index is the message's place in its chain, from 1.
 	Index int
-	// OperationID is the incarnation that sent it, RecordKey its record's key, and Tenant whose it is.
+	// OperationID is the incarnation that sent it, RecordKey its record's key, and Tenant its tenant.
 	OperationID OperationID
 	RecordKey   RecordKey
 	Tenant      string
@@ -127,7 +127,7 @@ type Message struct {
 	Trace trace.Context
 
 	// Unknown is what the row holds besides, written by a release that knows more: the store's own, not to be looked at or
-	// changed. Whoever writes the message on carries it through.
+	// changed. A release that rewrites the message carries it through.
 	Unknown any
 
 	// SchemaVersion is that of the release that wrote the row.

@@ -8,7 +8,7 @@ import (
 )
 
 // SchemaVersion is written into every record and message. A row with another version was written by a release that this
-// one does not know. Requests for it get 503, also where its key is free: whoever changes the version has to say which older
+// one does not know. Requests for it get 503, also where its key is free: a release that changes the version has to say which older
 // ones [Record.Readable] and a store's condition for a free key still admit, or keys of expired rows stay closed until TTL.
 const SchemaVersion = 1
 
@@ -125,7 +125,7 @@ type Record struct {
 	Trace trace.Context
 
 	// Unknown is what the row holds besides, written by a release that knows more: the store's own, not to be looked at or
-	// changed. Whoever writes the record on carries it through.
+	// changed. A release that rewrites the record carries it through.
 	Unknown any
 
 	// SchemaVersion is that of the release that wrote the row.

@@ -339,7 +339,7 @@ func (e *env) wantWriteFailed(err error, indexes ...int) {
 	}
 }
 
-// untilUncontended calls until a running transaction is no longer in the way; whoever meets one knows that nothing
+// untilUncontended calls until a running transaction is no longer in the way; the caller that meets one knows that nothing
 // happened. It is bounded by the test's deadline.
 func (e *env) untilUncontended(call func() error) error {
 	for {

@@ -2,7 +2,7 @@ package storetest
 
 import "sync"
 
-// markTests: the store is named under one secret for ever, whoever comes first.
+// markTests: the store is named under one secret for ever: that of the first that marks it.
 var markTests = []test{
 	{"of marks that come at once one is kept, and everybody is told which", func(e *env) {
 		kept := make([]string, 20)

@@ -13,7 +13,7 @@ type secrets struct {
 	source func(context.Context) ([]string, error)
 	every  time.Duration
 
-	mu     sync.Mutex // over what follows, and held while the source is asked: whoever comes meanwhile waits for its answer
+	mu     sync.Mutex // over what follows, and held while the source is asked: another caller waits for its answer
 	known  []string
 	asked  time.Time
 	failed error // of the last time that the source was asked

@@ -24,7 +24,7 @@ type KeysProps struct {
 }
 
 // Keys are what tenants' data is encrypted with: a table of data keys, one item for each tenant, and the KMS key that wraps
-// them. Whoever loses either has lost what is encrypted.
+// them. If either is lost, what is encrypted is lost.
 type Keys struct {
 	constructs.Construct
 	// Table is the table of wrapped data keys. It has no point-in-time recovery, which would bring erased keys back.
@@ -63,7 +63,7 @@ func newKey(scope constructs.Construct, disposable bool) awskms.Key {
 }
 
 // SealStatements is what a function needs that encrypts and decrypts: each that executes operations, delivers messages or
-// reads either. A tenant's first key is written by whoever meets the tenant first; to rotate, renew or erase one is an operator's.
+// reads either. A tenant's first key is written by the function that meets the tenant first; to rotate, renew or erase one is an operator's.
 func (k *Keys) SealStatements() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{
 		Allow([]string{"dynamodb:GetItem", "dynamodb:PutItem"}, k.Table.TableArn()),

@@ -40,7 +40,7 @@ var keyUse = []string{
 	"kms:GenerateDataKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:DescribeKey",
 }
 
-// via lets whoever in the account may use a table or a queue use its key, through the service only. DynamoDB and SQS use a key on
+// via lets those in the account who may use a table or a queue use its key, through the service only. DynamoDB and SQS use a key on
 // behalf of their caller, so that the roles would need it otherwise, each for itself.
 func (c Config) via(service string, actions ...string) awsiam.PolicyStatement {
 	return awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{

@@ -102,7 +102,7 @@ func OpenPostgreSQL(ctx context.Context) (*PostgreSQL, error) {
 	return server, nil
 }
 
-// account is whom the server runs as; nil is whoever runs this process.
+// account is whom the server runs as; nil is the account of this process.
 type account struct{ uid, gid int }
 
 // unprivileged is an account for the server: PostgreSQL refuses to run as root.

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// The prefixes. The application treats both alike; they tell whoever finds a key whether it moves money.
+// The prefixes. The application treats both alike; they tell a person who finds a key whether it moves money.
 const (
 	Live = "idem_live_"
 	Test = "idem_test_"
@@ -54,7 +54,7 @@ func WellFormed(text string) bool {
 }
 
 // ID is the id of a key, by which it is stored, listed and revoked: its SHA-256. A key is long and random, so the hash needs
-// no salt, and whoever knows the id knows nothing of the key.
+// no salt, and the id tells nothing of the key.
 func ID(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return idPrefix + hex.EncodeToString(sum[:])

@@ -54,7 +54,7 @@ type Request struct {
 	// Refund is given back once the payment has succeeded; 0 for nothing.
 	Refund int64
 	Client Client
-	// Provider and DynamoDB go wrong for this request alone. Whose they are is left to whoever lays them out: Source or
+	// Provider and DynamoDB go wrong for this request alone. Whose they are is left to the caller that lays them out: Source or
 	// Destination, and Contains.
 	Provider []provider.Rule
 	DynamoDB []faultproxy.Rule

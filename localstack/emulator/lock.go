@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// lock takes an exclusive advisory lock on the file at path, waiting for whoever holds it. The kernel gives it back
+// lock takes an exclusive advisory lock on the file at path, waiting for the process that holds it. The kernel gives it back
 // when the process dies, so an interrupted install blocks nobody.
 func lock(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)

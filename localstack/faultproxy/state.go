@@ -129,7 +129,7 @@ func (s *state) stop() {
 	}
 }
 
-// start runs f in the group, unless the state is stopped: whoever waits for the group after a stop sees all of it.
+// start runs f in the group, unless the state is stopped: a caller that waits for the group after a stop sees all of it.
 func (s *state) start(group *sync.WaitGroup, f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

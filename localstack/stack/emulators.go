@@ -126,7 +126,7 @@ func (s *Stack) ensureProgram(ctx context.Context, name, ready string, wanted in
 		return running, err
 	}
 	if alive {
-		wanted = running.Port // whoever knows the address keeps it
+		wanted = running.Port // clients that know the address keep it
 		if err := running.stop(s.options.State); err != nil {
 			return daemon{}, err
 		}

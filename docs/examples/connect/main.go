@@ -81,7 +81,7 @@ func respond[T any](message *T, err error) (*connect.Response[T], error) {
 	return connect.NewResponse(message), nil
 }
 
-// authenticated lets customers in: whoever calls is known before the key is looked at.
+// authenticated lets customers in: the caller is known before the key is looked at.
 func authenticated(next http.Handler) http.Handler {
 	refuse := connect.NewErrorWriter()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

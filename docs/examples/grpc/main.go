@@ -31,7 +31,7 @@ func main() {
 	log.Fatal(server.Serve(listener))
 }
 
-// newServer protects Pay. Whoever calls is known before the key is looked at.
+// newServer protects Pay. The caller is known before the key is looked at.
 func newServer(store storage.Store, service shopv1.PaymentServiceServer) (*grpc.Server, error) {
 	engine, err := idem.New(store, idem.Config{})
 	if err != nil {

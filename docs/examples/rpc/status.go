@@ -58,7 +58,7 @@ func refusal(err error) *status.Status {
 	case errors.As(err, &invalid):
 		return problem(codes.InvalidArgument, header.CodeKeyInvalid, "the metadata idempotency-key is invalid: "+string(invalid.Reason), 0)
 	case errors.As(err, &handler) && errors.Is(err, context.DeadlineExceeded):
-		// A wrapped handler may have had its effect: whoever reads that it had none pays again, under another key.
+		// A wrapped handler may have had its effect: a client that reads that it had none pays again, under another key.
 		return status.New(codes.DeadlineExceeded, "the call ran out of time")
 	case errors.As(err, &handler):
 		return status.New(codes.Internal, "the call failed")

@@ -73,7 +73,7 @@ type created struct {
 	Key string `json:"key,omitempty"`
 }
 
-// Run implements the command. The entry of the audit log names the key by its id before there is one: whoever dies in
+// Run implements the command. The entry of the audit log names the key by its id before there is one: a process that dies in
 // between leaves a key that nobody has, and that can be revoked.
 func (c *createKey) Run(d *idemctl.Desk) error {
 	keys, err := keyTable(d.Context())

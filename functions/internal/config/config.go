@@ -194,7 +194,7 @@ type API struct {
 	// RecordCache answers replays of final records from memory for a minute. Default: no.
 	RecordCache bool `env:"RECORD_CACHE"`
 	// FingerprintSecrets key the fingerprints: the newest first, older ones for as long as records hold theirs. Default:
-	// none, and fingerprints are plain hashes. For local stacks: whoever may read a function's configuration reads them.
+	// none, and fingerprints are plain hashes. For local stacks: anybody who may read a function's configuration reads them.
 	FingerprintSecrets Secrets `env:"FINGERPRINT_SECRETS"`
 	// FingerprintSecretID is the name or ARN of a secret of AWS Secrets Manager that holds them in the same notation, read when
 	// the function starts.

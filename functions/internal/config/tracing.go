@@ -13,7 +13,7 @@ type Tracing struct {
 	OTLPEndpoint       string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
 	OTLPTracesEndpoint string `env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"`
 	// OTLPHeaders are sent to the collector: name=value, separated by commas, values percent-encoded. For local stacks and
-	// collectors that need no secret: whoever may read a function's configuration reads them.
+	// collectors that need no secret: anybody who may read a function's configuration reads them.
 	OTLPHeaders string `env:"OTEL_EXPORTER_OTLP_HEADERS"`
 	// OTelDisabled turns tracing off, whatever else is set.
 	OTelDisabled bool `env:"OTEL_SDK_DISABLED"`

@@ -10,7 +10,7 @@ type Webhook struct {
 	Worker
 	Scopes
 	// WebhookSecrets are those that the provider signs with, separated by commas: the newest first, and an older one until
-	// it is not used any more. Whoever may read a function's configuration reads its environment: it is for local stacks.
+	// it is not used any more. Anybody who may read a function's configuration reads its environment: it is for local stacks.
 	WebhookSecrets []string `env:"WEBHOOK_SECRET"`
 	// WebhookSecretID is the name or ARN of a secret of AWS Secrets Manager that holds them, read when the function starts, and
 	// when none that is known has signed: at most once a minute.

@@ -21,7 +21,7 @@ import (
 // balance, each transfer in the transaction that also takes it out of the index. Debits see the balance only, so what is not folded
 // is not spent.
 
-// PartitionsMax bounds the partitions of one collecting account: whoever reads what waits asks each of them. One takes 500
+// PartitionsMax bounds the partitions of one collecting account: what reads the waiting rows asks each of them. One takes 500
 // transfers a second.
 const PartitionsMax = 64
 
@@ -215,8 +215,8 @@ func (t Table) Fold(ctx context.Context, a Account, transfers []Transfer, at tim
 	return nil
 }
 
-// Collect makes an account collect, in so many partitions, or in more than it has. There are never fewer again, because whoever
-// folds would miss the upper ones. Transfers that are being made credit the balance meanwhile or wait; both count.
+// Collect makes an account collect, in so many partitions, or in more than it has. There are never fewer again, because a
+// process that folds with the old number would miss the upper ones. Transfers that are being made credit the balance meanwhile or wait; both count.
 func (t Table) Collect(ctx context.Context, tenant, id string, partitions int, at time.Time) error {
 	if partitions < 1 || partitions > PartitionsMax {
 		return &idem.ConfigError{Field: "partitions", Value: partitions, Rule: fmt.Sprintf("must be 1 to %d", PartitionsMax)}

@@ -143,7 +143,7 @@ var ErrNotCompared = errors.New("payments: the account has changed since it was 
 var errComparedBeside = errors.New("payments: the account was compared by somebody else at the same time: compare it again")
 
 // Compared gives an account the totals that its rows add up to, corrects its balance by the difference, and lets it be folded again after
-// the loss. Whoever repeats it, after a lost reply or beside somebody else, changes nothing twice. The comparison's name is told from
+// the loss. A repetition, after a lost reply or beside another operator's, changes nothing twice. The comparison's name is told from
 // others by the account itself.
 func (t Table) Compared(ctx context.Context, a Account, rows Totals, lost time.Time, comparison string) error {
 	set := "SET bal = bal + :lacks, " + attrMovedSum + " = :sum, " + attrMovedCount + " = :count, " + attrComparison + " = :comparison"

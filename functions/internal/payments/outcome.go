@@ -16,7 +16,7 @@ const (
 	thereAlready = "there already"
 )
 
-// Restore makes an operation again, and says what it was: "restored", or "there already". Whoever repeats it changes nothing more. Where
+// Restore makes an operation again, and says what it was: "restored", or "there already". Repeating it changes nothing more. Where
 // nobody knows whether the transaction has happened the error is a [*storage.OutcomeUnknownError], and repeating it finds out. With a
 // [*ByHandError] it is certain that nothing was changed.
 func (r Restorer) Restore(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) (string, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// The settlements say what became of an entity: the same for the worker, for the api function, and for whoever else
+// The settlements say what became of an entity: the same for the worker, for the api function, and for everything else that
 // brings evidence.
 
 // settleCharge ends a payment.

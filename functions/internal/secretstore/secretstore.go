@@ -1,4 +1,4 @@
-// Package secretstore reads what an environment only names: whoever may read a function's configuration reads its environment.
+// Package secretstore reads what an environment only names: anybody who may read a function's configuration reads its environment.
 package secretstore
 
 import (

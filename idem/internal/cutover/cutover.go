@@ -12,7 +12,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/internal/flight"
 )
 
-// AgeMax is how old a reading is at most that is gone by. Whoever moves the instant waits that long.
+// AgeMax is how old a reading is at most that is gone by. An operator's command that moves the instant waits that long.
 const AgeMax = time.Minute
 
 // Reader reads the instant anew when its last reading is older than [AgeMax]. While it can't be read there is none: an

@@ -116,7 +116,7 @@ func (c *Console) Close() {
 	c.drift.running.Wait()
 }
 
-// Enter is the address that lets a browser in, for as long as the console lives. Whoever has it can do what the console can.
+// Enter is the address that lets a browser in, for as long as the console lives. Anybody who has it can do what the console can.
 func (c *Console) Enter() string { return "http://" + c.cfg.Address + "/enter?token=" + c.token }
 
 // ServeHTTP implements http.Handler.

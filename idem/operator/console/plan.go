@@ -144,7 +144,7 @@ func (c *Console) showPlan(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// makeChange makes a planned change, once. Whoever sends the form again is shown what came of it. A browser that goes does
+// makeChange makes a planned change, once. A form that is sent again shows what came of it. A browser that goes does
 // not end it.
 func (c *Console) makeChange(w http.ResponseWriter, r *http.Request) {
 	p := c.plans.of(r.PathValue("id"), sessionOf(r))

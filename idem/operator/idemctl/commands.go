@@ -26,7 +26,7 @@ type commands struct {
 	List      list      `cmd:"" help:"List the messages and operations that are stuck, unknown or dead."`
 	Resolve   resolve   `cmd:"" help:"Settle what is unknown or dead, by evidence that you have."`
 	Close     closing   `cmd:"" name:"close" help:"Cancel a message of which nothing happened. Its operation fails."`
-	Release   release   `cmd:"" help:"Let the next request with the key run the handler, because nothing happened. Whoever still runs it can commit nothing."`
+	Release   release   `cmd:"" help:"Let the next request with the key run the handler, because nothing happened. An execution that still runs can commit nothing."`
 	CacheBust cacheBust `cmd:"" name:"cache-bust" help:"Forget a stored answer that is wrong, where nothing else was written."`
 	Redrive   redrive   `cmd:"" help:"Start a dead message again, or every one that the dead-letter queue names."`
 	Reconcile reconcile `cmd:"" help:"Ask the provider now what became of a message, or of a wrapped operation, that is unknown."`
@@ -71,7 +71,7 @@ func (s *session) changed(result operator.Result, err error) error {
 
 type inspect struct {
 	ID        string `arg:"" optional:"" help:"Id of the operation, or of one of its messages, or its beginning, as list shows it; with --tenant of what the application made by it, such as a payment."`
-	Tenant    string `help:"Whose it is: with --key, or with an id of the application's own, such as a payment's."`
+	Tenant    string `help:"The tenant: with --key, or with an id of the application's own, such as a payment's."`
 	Operation string `help:"With --key: the operation's name, such as payments.create. Leave it out where a key is the tenant's for all operations."`
 	Key       string `help:"The client's key, instead of an id."`
 	Principal string `help:"With --key: the principal, where the policy binds keys to one."`

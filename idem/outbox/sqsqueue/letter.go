@@ -20,7 +20,7 @@ type LetterKind string
 const (
 	// LetterDeadMessage is the copy of a message that was given up ([outbox.DeadLetter]); its row decides.
 	LetterDeadMessage LetterKind = "dead_message"
-	// LetterWakeUp is a wake-up that was received too often: whoever took it failed, or died.
+	// LetterWakeUp is a wake-up that was received too often: each worker that took it failed, or died.
 	LetterWakeUp LetterKind = "wake_up"
 	// LetterStreamFailure is a batch of stream records that Lambda gave up. It names the batch and holds none of it.
 	LetterStreamFailure LetterKind = "stream_failure"

@@ -20,7 +20,7 @@
 //     process is frozen, or slow.
 //   - A state is hashed to 128 bits; only the two newest levels are kept, with their zero words left out. A story is
 //     replayed from the choices that lead to it, and is a shortest one.
-//   - "Stuck" is judged from every state, by a run without faults: whoever is alive ends, sweeper, reconciler and operator
+//   - "Stuck" is judged from every state, by a run without faults: those that live end, sweeper, reconciler and operator
 //     come, and one more client asks.
 //
 // # What it does not show

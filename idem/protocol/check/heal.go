@@ -4,7 +4,7 @@ package check
 
 import p "github.com/idem-go/idem-aws/idem/protocol"
 
-// heals runs the machines on without a fault: whoever is alive ends, time passes, sweeper, reconciler and operator come,
+// heals runs the machines on without a fault: those that live end, time passes, sweeper, reconciler and operator come,
 // and a last client asks. It says what is violated where not all comes to an end; 0 is nothing. The way is deterministic, so
 // that a state on a way that was walked already needs no second walk.
 func (w *world) heals(from *state, walked *set, enc *encoder) uint8 {
@@ -49,7 +49,7 @@ func (w *world) prompt(s *state, i int) bool {
 	return found
 }
 
-// healer is the place of whoever comes once faults have stopped.
+// healer is the place of those that come once faults have stopped.
 const healer = procs - 1
 
 // nurse brings those who come once faults have stopped.

@@ -386,7 +386,7 @@ func (w *world) judgeMessage(s *state, i int, before, m *p.Message) {
 	}
 }
 
-// delivering judges what a delivery asks for after an input: whoever has a definite answer gives nothing back for a call.
+// delivering judges what a delivery asks for after an input: a delivery that has a definite answer gives nothing back for a call.
 func (w *world) delivering(s *state, i int, in *p.Input, a *p.Action) {
 	d := &s.procs[i].d
 	if in.What == p.Called && in.Outcome != p.OutUncalled {

@@ -106,7 +106,7 @@ func holderMutations() []Mutation {
 		{Name: "a late promise is not stored", Keeps: leases, Scenario: "wrapped, late promise", Off: p.Without(p.NoLatePromise)},
 		{Name: "the fingerprint is not compared", Keeps: recordStates, Scenario: "atomic, another payload", Off: p.Without(p.NoMatch)},
 		{Name: "fencing off and taking over keep the epoch", Keeps: whoWrites, Scenario: "deploy, atomic becomes optimistic", Off: p.Without(p.NoEpoch),
-			Redundant: "the owner covers it: whoever takes over is another"},
+			Redundant: "the owner covers it: the one that takes over is another"},
 	}
 }
 

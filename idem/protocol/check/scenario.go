@@ -127,7 +127,7 @@ type Scenario struct {
 
 	// What is demanded besides, where the faults leave time for it.
 
-	// NoLeaseLeft: whoever is told to try again leaves no lease of its own behind that its handler never used.
+	// NoLeaseLeft: a request that is told to try again leaves no lease of its own behind that its handler never used.
 	NoLeaseLeft bool
 	// NoBurn: a key whose handler never ran is never unknown.
 	NoBurn bool

@@ -14,7 +14,7 @@ const (
 	tallies = 6
 	// messages is how many are stored at most.
 	messages = 3
-	// healing is the run of whoever comes once faults have stopped.
+	// healing is the run of those that come once faults have stopped.
 	healing = 7
 )
 
@@ -125,7 +125,7 @@ type world struct {
 	c       [procs]p.Config
 	minSkew p.Instant
 	busts   bool // somebody may make the answer go
-	// scratch is the state that is emitted; whoever keeps it puts another buffer in its place.
+	// scratch is the state that is emitted; the one that keeps it puts another buffer in its place.
 	scratch, kept *state
 	healed        state  // where faults have stopped
 	nurse         *world // the same scenario for those who come then

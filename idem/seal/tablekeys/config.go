@@ -16,7 +16,7 @@ import (
 
 // Config is what New takes besides the client. The zero value of each field but Table and Wrapper means its default.
 type Config struct {
-	// Table is the name or ARN of the table of keys. Whoever may write it may make tenants unreadable; whoever may read it
+	// Table is the name or ARN of the table of keys. Anybody who may write it may make tenants unreadable; anybody who may read it
 	// reads nothing without the KMS. Required.
 	Table string
 	// Wrapper encrypts data keys. Required.

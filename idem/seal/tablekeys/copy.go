@@ -15,7 +15,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/seal"
 )
 
-// Wrapped are a tenant's keys as a table has them, wrapped: what a copy of the table for another Region is made of. Whoever has it
+// Wrapped are a tenant's keys as a table has them, wrapped: what a copy of the table for another Region is made of. Anybody who has it
 // reads nothing without the KMS.
 type Wrapped struct {
 	// Tenant is whose keys they are.

@@ -1,5 +1,5 @@
 // Package trace is the library's interface to distributed tracing. It has a position in a trace ([Context], in the
-// form of W3C Trace Context), the span that a context.Context carries ([Span]), and the interface to whoever records
+// form of W3C Trace Context), the span that a context.Context carries ([Span]), and the interface to what records
 // spans ([Tracer]). It has no dependency.
 //
 // Use it to connect a tracing system, or to put spans around your own code ([Begin]). With OpenTelemetry use the

@@ -241,7 +241,7 @@ func byName[T any](all []T, name func(T) string) []int {
 	return order
 }
 
-// write makes one conditional write, which has no token: whoever gets no reply sends it again and finds its revision.
+// write makes one conditional write, which has no token: a caller that gets no reply sends it again and finds its revision.
 func (s *Store) write(ctx context.Context, doing string, i item, err error) error {
 	if err != nil {
 		return wrapped(doing, err)

@@ -27,7 +27,7 @@ func NewWorker(cfg Config) (*Worker, error) {
 
 // Work compares a piece until it is done, or until its caller's time is nearly over; the rest is then put into the queue again. It
 // does nothing where the piece is done, or somebody works on it. An error means that the piece is not done: what was compared
-// before is kept, and whoever is next goes on there.
+// before is kept, and the next run goes on there.
 func (w *Worker) Work(ctx context.Context, p Piece) error {
 	now := w.Now()
 	if due := p.dueAt(w.Grace); now.Before(due) {
@@ -45,7 +45,7 @@ func (w *Worker) Work(ctx context.Context, p Piece) error {
 	if err == nil {
 		err = w.steps(ctx, p, s)
 	}
-	if errors.Is(err, errLost) { // whoever has it now goes on from the last step
+	if errors.Is(err, errLost) { // the run that has it now goes on from the last step
 		w.Logger.InfoContext(ctx, "drift piece lost to another run", "piece", p.String())
 		return nil
 	}

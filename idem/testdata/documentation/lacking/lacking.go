@@ -23,6 +23,8 @@ type Config struct {
 	Designed int
 	// Promised is as docs/semantics.md says, which is for users.
 	Promised int
+	// Owner is whoever has it.
+	Owner int
 }
 
 // Doer has a method.
