@@ -26,7 +26,9 @@ var PaymentUnits = Units{Writes: 4, Reads: 4, IndexWrites: 1, IndexReads: 1}
 
 // TableUnits are the units of one table, by the name that an operator knows.
 type TableUnits struct {
-	Name  string
+	// Name of the table in the documents.
+	Name string
+	// Units that one operation consumes there.
 	Units Units
 }
 
