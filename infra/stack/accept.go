@@ -22,6 +22,8 @@ const (
 	throttleIsOff     = "apiThrottle=off was chosen: what the account lets through is the bound."
 	alarmsMissedRuns  = "A run that was not made is the next run's work, and an alarm rings where runs are missing."
 	listStreamsOfOne  = "ListStreams names no one stream; all streams of this one table are the narrowest there is."
+	restoredAreNew    = "A restored table has the name of the one it is of and a suffix that the operator chooses, and a backup an id that DynamoDB makes."
+	listBackupsOfAll  = "ListBackups names no table: it shows the names of backups, and changes none."
 	roleBeforeItsUser = "CDK adds the dependency whether or not a reference says the same; it changes nothing."
 )
 
@@ -30,11 +32,30 @@ var missedRuns = map[string]string{"Serverless-EventBusDLQ": alarmsMissedRuns}
 
 // streamReader is for the role of who reads the outbox stream.
 func (c Config) streamReader() map[string]string {
-	table := "<TablesOutbox.Arn>"
-	if c.Import.Outbox != "" {
-		table = fmt.Sprintf("arn:%s:dynamodb:%s:%s:table/%s", partition(c.Region), c.Region, c.Account, c.Import.Outbox)
+	return map[string]string{wildcard(c.linted("TablesOutbox", c.Import.Outbox) + "/stream/*"): listStreamsOfOne}
+}
+
+// acceptRecovery is for the policy of those who restore tables.
+func (p parts) acceptRecovery(policy constructs.IConstruct) {
+	c := p.config
+	accepted := map[string]string{wildcard("*"): listBackupsOfAll}
+	for _, table := range []string{
+		c.linted("TablesIdempotency", c.Import.Idempotency), c.linted("TablesOutbox", c.Import.Outbox), c.linted("Payments", c.Import.Payments),
+	} {
+		accepted[wildcard(table+ofRestored)], accepted[wildcard(table+ofBackups)] = restoredAreNew, restoredAreNew
 	}
-	return map[string]string{"AwsSolutions-IAM5[Resource::" + table + "/stream/*]": listStreamsOfOne}
+	lint.Accept(policy, accepted)
+}
+
+// wildcard is the finding of cdk-nag about a resource that is a pattern.
+func wildcard(resource string) string { return "AwsSolutions-IAM5[Resource::" + resource + "]" }
+
+// linted is a table as cdk-nag writes it: by its id where the stack makes it, and by its ARN where it is imported.
+func (c Config) linted(id, imported string) string {
+	if imported == "" {
+		return "<" + id + ".Arn>"
+	}
+	return fmt.Sprintf("arn:%s:dynamodb:%s:%s:table/%s", partition(c.Region), c.Region, c.Account, imported)
 }
 
 // acceptOpenRoutes says of each route without an authorizer why it has none.

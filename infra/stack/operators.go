@@ -21,10 +21,14 @@ func (p parts) addOperators(stack awscdk.Stack, audit *idemconstruct.Audit) {
 		{"OperatorRead", "idemctl: inspect, list, audit, drift and apikey list. Changes nothing.", p.operatorReads(audit)},
 		{"OperatorChange", "idemctl --write, beside OperatorRead: resolve, close, release, redrive, reconcile, sweep, refuse-before set, account collect and compare.", p.operatorChanges(audit)},
 		{"OperatorKeys", "idemctl apikey create and revoke.", p.operatorMakesKeys(audit)},
+		{recovery, "idemctl tables restore and prepare, keys check, export and import, and the other commands on restored tables, beside OperatorRead and OperatorChange. Attach it for a recovery only.", p.operatorRecovers()},
 	} {
 		made := awsiam.NewManagedPolicy(stack, jsii.String(policy.id), &awsiam.ManagedPolicyProps{
 			Description: jsii.String(policy.description), Statements: &policy.statements,
 		})
+		if policy.id == recovery {
+			p.acceptRecovery(made)
+		}
 		output(stack, policy.id+"PolicyArn", made.ManagedPolicyArn())
 	}
 }
@@ -65,4 +69,44 @@ func (p parts) operatorMakesKeys(audit *idemconstruct.Audit) []awsiam.PolicyStat
 		idemconstruct.Allow([]string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Scan"}, p.apiKeys.TableArn()),
 		idemconstruct.Allow([]string{"dynamodb:PutItem", "dynamodb:UpdateItem"}, audit.Table.TableArn()),
 	}
+}
+
+// recovery is the policy of those who recover lost data.
+const recovery = "OperatorRecovery"
+
+// What restored tables and backups are called, after the table that they are of: the runbooks' suffixes begin with a dash.
+const (
+	ofRestored = "-*"
+	ofBackups  = "/backup/*"
+)
+
+// money are the tables that are restored together.
+func (p parts) money() []*string {
+	return []*string{p.tables.Idempotency.TableArn(), p.tables.Outbox.TableArn(), p.payments.TableArn()}
+}
+
+// operatorRecovers is what the runbooks of docs/recovery.md need besides. The tables that are there are not changed. DynamoDB writes a
+// restored table on behalf of who restores it.
+func (p parts) operatorRecovers() []awsiam.PolicyStatement {
+	var restored, backups []*string
+	for _, arn := range p.money() {
+		restored, backups = append(restored, idemconstruct.Within(arn, ofRestored)), append(backups, idemconstruct.Within(arn, ofBackups))
+	}
+	statements := []awsiam.PolicyStatement{
+		idemconstruct.Allow([]string{"dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive", "dynamodb:RestoreTableToPointInTime", "dynamodb:Scan"}, p.money()...),
+		idemconstruct.Allow([]string{"dynamodb:RestoreTableFromBackup"}, backups...),
+		idemconstruct.Allow([]string{"dynamodb:ListBackups"}, jsii.String("*")),
+		idemconstruct.Allow([]string{
+			"dynamodb:RestoreTableToPointInTime", "dynamodb:RestoreTableFromBackup", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive",
+			"dynamodb:UpdateTable", "dynamodb:UpdateTimeToLive", "dynamodb:UpdateContinuousBackups",
+			"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:BatchWriteItem",
+		}, restored...),
+	}
+	if p.keys != nil { // to wrap keys under another Region's KMS key, its administrator allows it there
+		statements = append(statements,
+			idemconstruct.Allow([]string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan"}, p.keys.Table.TableArn()),
+			idemconstruct.Allow([]string{"kms:Decrypt"}, p.keys.Key.KeyArn()),
+		)
+	}
+	return statements
 }

@@ -124,10 +124,26 @@ var operatorMay = map[string][]string{
 		"dynamodb:PutItem dynamodb:UpdateItem on AuditTable.Arn",
 		"sqs:ChangeMessageVisibility sqs:DeleteMessage sqs:ReceiveMessage on QueuesDeadLetter.Arn",
 	}, deliver...),
+	"OperatorRecovery": slices.Concat( // the tables that are there are not changed
+		onMoney("dynamodb:DescribeTable dynamodb:DescribeTimeToLive dynamodb:RestoreTableToPointInTime dynamodb:Scan on ", ""),
+		onMoney("dynamodb:RestoreTableFromBackup on ", "/backup/*"),
+		[]string{"dynamodb:ListBackups on *"},
+		onMoney("dynamodb:RestoreTableFromBackup dynamodb:RestoreTableToPointInTime dynamodb:DescribeTable dynamodb:DescribeTimeToLive "+
+			"dynamodb:UpdateTable dynamodb:UpdateTimeToLive dynamodb:UpdateContinuousBackups "+
+			"dynamodb:GetItem dynamodb:BatchGetItem dynamodb:Query dynamodb:Scan dynamodb:PutItem dynamodb:UpdateItem dynamodb:DeleteItem dynamodb:BatchWriteItem on ", "-*"),
+	),
 	"OperatorKeys": {
 		"dynamodb:GetItem dynamodb:PutItem dynamodb:Scan dynamodb:UpdateItem on ApiKeys.Arn",
 		"dynamodb:PutItem dynamodb:UpdateItem on AuditTable.Arn",
 	},
+}
+
+// onMoney are sentences about the three tables that are restored together.
+func onMoney(may, suffix string) (sentences []string) {
+	for _, table := range []string{"TablesIdempotency", "TablesOutbox", "Payments"} {
+		sentences = append(sentences, may+table+".Arn"+suffix)
+	}
+	return sentences
 }
 
 // besides is what roles and policies may besides where a stack has something, and who of them. Roles that a stack does not have are left
@@ -143,6 +159,7 @@ var besides = []struct {
 	{contexts.relayed, []string{"sqs:GetQueueAttributes on QueuesWakeUps.Arn"}, []string{"Sweep"}},
 	{func(c contexts) bool { return !c.relayed() }, streamed, []string{"Worker"}},
 	{has("encryption"), seal, []string{"Api", "Webhook", "Worker", "Sweep", "Reconcile", "OperatorChange"}},
+	{has("encryption"), []string{"dynamodb:GetItem dynamodb:PutItem dynamodb:Scan on KeysTable.Arn", "kms:Decrypt on KeysKey.Arn"}, []string{"OperatorRecovery"}},
 	{has("privateNetwork"), []string{networkMay}, []string{"Api", "Worker", "Sweep", "Reconcile", "Drift"}},
 	{contexts.limited, []string{"dynamodb:BatchGetItem dynamodb:UpdateItem on Quota.Arn"}, []string{"Api"}},
 	{has("fingerprintSecret"), []string{fingerprintsMay}, []string{"Api"}},
@@ -416,8 +433,11 @@ func walk(value any, visit func(statement map[string]any)) {
 // tableARN is that of a table that the stack makes, or imports.
 const tableARN = `([A-Za-z]+\.Arn|arn:aws:dynamodb:[a-z0-9-]+:[0-9]{12}:table/[A-Za-z0-9_.-]+)`
 
-// streamsOfOne are the streams of one table.
-var streamsOfOne = regexp.MustCompile(`^` + tableARN + `/stream/\*$`)
+// streamsOfOne are the streams of one table, and restoredOfOne its backups or the tables that are restored from it.
+var (
+	streamsOfOne  = regexp.MustCompile(`^` + tableARN + `/stream/\*$`)
+	restoredOfOne = regexp.MustCompile(`^` + tableARN + `(-|/backup/)\*$`)
+)
 
 func checkStatement(t *testing.T, name string, statement map[string]any) {
 	t.Helper()
@@ -457,6 +477,7 @@ func checkStatement(t *testing.T, name string, statement map[string]any) {
 		text := plain(on)
 		// ListStreams names no one stream; one table's streams are the narrowest there is.
 		allowed := streamsOfOne.MatchString(text) && statement["Action"] == "dynamodb:ListStreams" ||
+			strings.HasPrefix(name, "OperatorRecovery") && (restoredOfOne.MatchString(text) || statement["Action"] == "dynamodb:ListBackups") ||
 			strings.HasPrefix(name, "ReleaseRole") && statement["Action"] == "cloudwatch:DescribeAlarms"
 		if strings.Contains(text, "*") && !allowed {
 			t.Errorf("%s: %v on %s", name, statement["Action"], text)

@@ -413,7 +413,7 @@ func TestOutputs(t *testing.T) {
 			want["TrailBucketName"] = "TrailBucket"
 		}
 		if strings.HasSuffix(variant, "gateway") {
-			for _, policy := range []string{"OperatorRead", "OperatorChange", "OperatorKeys"} {
+			for _, policy := range slices.Sorted(maps.Keys(operatorMay)) {
 				want[policy+"PolicyArn"] = policy
 			}
 		}
