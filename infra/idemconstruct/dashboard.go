@@ -64,7 +64,7 @@ func (m *Monitor) Dashboard(scope constructs.Construct, id string, props Dashboa
 			&clients,
 			{
 				graph("Messages", count(metric.OutboxDelivered, metric.OutboxDeclined, metric.OutboxRetried, metric.OutboxUnknown, metric.OutboxDead)),
-				graph("What waits", m.graphed("Maximum", metric.OutboxDue, metric.OutboxUnknownNow, metric.OutboxDeadNow)),
+				graph("What waits, up to 100 a shard and queue", m.graphed("Maximum", metric.OutboxDue, metric.OutboxUnknownNow, metric.OutboxDeadNow)),
 				graph("Oldest, ms", m.graphed("Maximum", metric.OutboxDueAge, metric.OutboxUnknownAge, metric.OutboxDeadAge, metric.OutboxAge)),
 			},
 			{

@@ -139,12 +139,12 @@ const (
 	// OutboxBacklog is no metric, but the line that carries OutboxDue, OutboxDueAge, OutboxUnknownNow and OutboxDeadNow, once
 	// a run of the sweep.
 	OutboxBacklog = "outbox.backlog"
-	// OutboxDue are the messages and wrapped records that should have been delivered or parked by now. Like the other two, it
-	// counts at most 100 of each shard of each queue.
+	// OutboxDue are the messages and wrapped records that should have been delivered or parked by now. It stops at 100 of each
+	// shard of each queue: with 8 shards at 800 messages. Then the line says `more`, and OutboxDueAge shows whether it grows.
 	OutboxDue = "outbox.backlog.due"
-	// OutboxUnknownNow are the messages and wrapped records that are unknown.
+	// OutboxUnknownNow are the messages and wrapped records that are unknown. It stops at 100 of each shard of each queue.
 	OutboxUnknownNow = "outbox.backlog.unknown"
-	// OutboxDeadNow are the messages that are dead.
+	// OutboxDeadNow are the messages that are dead. It stops at 100 of each shard.
 	OutboxDeadNow = "outbox.backlog.dead"
 	// OutboxDueAge is for how long the first of what is due has been due, in milliseconds, less
 	// outbox.Config.SweepGrace.
