@@ -131,7 +131,7 @@ func makeIn(t *testing.T, folder string, variables ...string) func(ctx context.C
 	must(t, err)
 	return func(ctx context.Context, target string) string {
 		t.Helper()
-		command := exec.CommandContext(ctx, "make", append([]string{"-C", folder, target}, variables...)...)
+		command := exec.CommandContext(ctx, "make", append([]string{"--no-print-directory", "-C", folder, target}, variables...)...)
 		command.Env = environment // without any other AWS account's
 		said, err := command.CombinedOutput()
 		if err != nil {

@@ -140,7 +140,7 @@ func (e *exportKeys) Run(d *idemctl.Desk) error {
 					return "", err
 				}
 			}
-			file := exported{Version: exportedVersion, ExportedAt: time.Now().UTC().Truncate(time.Second), KMSKey: under, Tenants: all}
+			file := exported{Version: exportedVersion, ExportedAt: d.Now().UTC().Truncate(time.Second), KMSKey: under, Tenants: all}
 			return fmt.Sprintf("exported the keys of %d tenants under %s", len(all), under), file.write(e.File)
 		},
 	}, e.Change())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -53,6 +54,9 @@ type Desk struct{ s *session }
 
 // Context ends with the command line's patience.
 func (d *Desk) Context() context.Context { return d.s.ctx }
+
+// Now is the time by the application's clock.
+func (d *Desk) Now() time.Time { return d.s.app.Now() }
 
 // Do carries a task out at the application's desk.
 func (d *Desk) Do(t operator.Task, ch operator.Change) (operator.Result, error) {
