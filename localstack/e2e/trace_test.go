@@ -48,9 +48,10 @@ idem.request
   idem.deliver
     dynamodb
     idem.call`
-	var spans []span
+	var all, spans []span
 	eventually(t, delivered, func() string {
-		spans = ofTrace(collected(t), sent.TraceID().String())
+		all = ofTrace(collected(t), sent.TraceID().String())
+		spans = withoutRepeated(all)
 		if got := "\n" + strings.Join(tree(spans, sent.SpanID().String()), "\n"); got != want {
 			return "the trace is" + got + "\nwant" + want
 		}
@@ -80,8 +81,23 @@ idem.request
 	if want := "00-" + call.TraceID + "-" + call.ID + "-01"; charge.Traceparent != want {
 		t.Errorf("the provider was sent %q, want %q", charge.Traceparent, want)
 	}
-	tellsNobody(t, spans, r)
-	return spans, charge
+	tellsNobody(t, all, r)
+	return all, charge
+}
+
+// withoutRepeated leaves out deliveries that found the message delivered: a wake-up may come twice, and does where a machine is so busy
+// that the sweep offers a message too.
+func withoutRepeated(all []span) []span {
+	var repeated []string
+	for _, s := range all {
+		calls := slices.ContainsFunc(all, func(of span) bool { return of.Parent == s.ID && of.Name == "idem.call" })
+		if s.Name == "idem.deliver" && !calls {
+			repeated = append(repeated, s.ID)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(s span) bool {
+		return slices.Contains(repeated, s.ID) || slices.Contains(repeated, s.Parent)
+	})
 }
 
 // linesNameTheTrace demands that whatever API and worker have logged about a payment names its trace and one of its spans, and the
