@@ -5,22 +5,16 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go/middleware"
-
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/quota"
 	"github.com/idem-go/idem-aws/idem/quota/dynamoquota"
+	"github.com/idem-go/idem-aws/internal/consumed"
 	"github.com/idem-go/idem-aws/internal/localtool"
 )
 
@@ -166,17 +160,7 @@ func TestOneTenantMayHaveTheWholeRate(t *testing.T) {
 
 // A quota that the stack would refuse is no remedy, and no context.
 func TestQuotasOfTenantsAreThoseThatTheStackTakes(t *testing.T) {
-	root, err := localtool.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := os.ReadFile(filepath.Join(root, "infra", "stack", "quota.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := fmt.Sprintf("quotaMax = %d\n", int(tenantQuotaMax)); strings.Count(strings.ReplaceAll(string(source), "_", ""), want) != 1 {
-		t.Errorf("infra/stack/quota.go: no %q", want)
-	}
+	stackSays(t, "quota.go", fmt.Sprintf("quotaMax = %d\n", int(tenantQuotaMax)))
 	for tenants, want := range map[string]struct {
 		context any
 		remedy  string
@@ -203,30 +187,7 @@ func TestACounterConsumesWhatThePlanCounts(t *testing.T) {
 	}
 	t.Cleanup(endpoint.Stop)
 	var writes, reads float64
-	client := dynamotest.Client(endpoint.URL, func(o *dynamodb.Options) {
-		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("consumed", func(
-				ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
-			) (middleware.InitializeOutput, middleware.Metadata, error) {
-				switch input := in.Parameters.(type) {
-				case *dynamodb.UpdateItemInput:
-					input.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
-				case *dynamodb.BatchGetItemInput:
-					input.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
-				}
-				out, metadata, err := next.HandleInitialize(ctx, in)
-				switch output := out.Result.(type) {
-				case *dynamodb.UpdateItemOutput:
-					writes += aws.ToFloat64(output.ConsumedCapacity.CapacityUnits)
-				case *dynamodb.BatchGetItemOutput:
-					for _, of := range output.ConsumedCapacity {
-						reads += aws.ToFloat64(of.CapacityUnits)
-					}
-				}
-				return out, metadata, err
-			}), middleware.Before)
-		})
-	})
+	client := dynamotest.Client(endpoint.URL, consumed.Option(func(_ context.Context, w, r float64) { writes, reads = writes+w, reads+r }))
 	if err := dynamotest.CreateTable(t.Context(), client, "quota", schema.Quota()); err != nil {
 		t.Fatal(err)
 	}

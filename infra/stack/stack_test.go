@@ -227,6 +227,7 @@ func TestFunctions(t *testing.T) {
 			if variant == "rest-function" {
 				want.environment["AWS_ENDPOINT_URL_DYNAMODB"] = "http://127.0.0.1:8100"
 				want.environment["BREAKER_FAILURES_MAX"] = "1000"
+				want.environment["INLINE_PAUSE"] = "1ms"
 			}
 			if _, delivers := want.environment["LONGEST_REQUEST"]; delivers && auth == "function" {
 				want.environment["LONGEST_REQUEST"] = "15s"

@@ -1,6 +1,6 @@
-// Package byhand counts what people change with idemctl or its console. These write their log lines to the terminal of whoever runs
-// them, where no metric is made of a line; the audit log has each change, whoever made it. So the sweep reads the log, and writes the
-// lines that the alarms OutboxRedriven and OutboxClosed count.
+// Package byhand counts what people change with idemctl or its console. These write their log lines to the operator's terminal, where no
+// metric is made of a line, and each change to the audit log. So the sweep reads that log, and writes the lines that the alarms
+// OutboxRedriven and OutboxClosed count.
 package byhand
 
 import (

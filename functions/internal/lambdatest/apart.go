@@ -23,7 +23,7 @@ const (
 const (
 	slowerAtMost = 2.0
 	// noise is the least that a median counts as: what a busy machine takes for a request by itself.
-	noise = 100 * time.Millisecond
+	noise = 50 * time.Millisecond
 	// hangShare is the part of a hang that the slowest call may take beside it: one that waits for a hang takes all of it.
 	hangShare = 2
 )

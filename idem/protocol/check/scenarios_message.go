@@ -34,10 +34,9 @@ func courier(e p.MessageErrand, runs uint8) Actor {
 // leaving is a client whose run of that number leaves the message to a worker.
 func leaving(run uint8) Actor { return Actor{Role: Client, Chain: true, Leaves: run} }
 
-func messageScenarios() []Scenario {
-	worker, late := courier(p.Wake, 2), Actor{Role: Courier, Purpose: p.Wake, Skew: 1}
-	webhook, question := courier(p.Tidings, 1), Actor{Role: Courier, Purpose: p.Question, Skew: 1, Runs: 2}
-	begins := Actor{Role: Client, Chain: true}
+// inlineScenarios are about first messages that a request may deliver.
+func inlineScenarios() []Scenario {
+	worker, begins := courier(p.Wake, 2), Actor{Role: Client, Chain: true}
 	lockLost := with(probed(), func(c *p.Config) {
 		c.Inline, c.ExecutionMax, c.HandlerMargin, c.Topic.ClaimLease, c.Topic.AbsentAfter = true, 8, 2, 2, 1
 	})
@@ -50,6 +49,13 @@ func messageScenarios() []Scenario {
 			Budget: Budget{Total: 1, Lost: 1, Late: 1, Lock: 2, Ticks: 7}},
 		{Name: "inline, lock lost, then left", Config: lockLost, Actors: [4]Actor{leaving(2), worker, courier(p.Question, 1)}, Wire: 1,
 			Budget: Budget{Total: 1, Lost: 1, Late: 1, Lock: 2, Ticks: 7}},
+	}
+}
+
+func messageScenarios() []Scenario {
+	worker, late := courier(p.Wake, 2), Actor{Role: Courier, Purpose: p.Wake, Skew: 1}
+	webhook, question := courier(p.Tidings, 1), Actor{Role: Courier, Purpose: p.Question, Skew: 1, Runs: 2}
+	return []Scenario{
 		{Name: "message, keyless", Config: keyless(), Actors: [4]Actor{worker, webhook, courier(p.Redrive, 1)}, Pending: true, Wire: 1,
 			Budget: Budget{Total: 2, Lost: 1, Contend: 1, Ambiguous: 1, LateCall: 1, NotExecuted: 1, Poor: 1, Die: 1, Ticks: 3}},
 		{Name: "message, keyless, closed", Config: keyless(), Actors: [4]Actor{worker, webhook, courier(p.Close, 1)}, Pending: true, Wire: 1,

@@ -12,12 +12,11 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go/middleware"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/quota"
 	"github.com/idem-go/idem-aws/idem/quota/dynamoquota"
+	"github.com/idem-go/idem-aws/internal/consumed"
 )
 
 // bill is what the calls of one context consumed, in half units.
@@ -25,37 +24,13 @@ type bill struct{ writes, reads atomic.Int64 }
 
 type billKey struct{}
 
-// metered asks for the capacity that calls consume, and adds it to the bill of their context.
-func metered(o *dynamodb.Options) {
-	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("bill", func(
-			ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
-		) (middleware.InitializeOutput, middleware.Metadata, error) {
-			switch input := in.Parameters.(type) {
-			case *dynamodb.UpdateItemInput:
-				input.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
-			case *dynamodb.BatchGetItemInput:
-				input.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
-			}
-			out, metadata, err := next.HandleInitialize(ctx, in)
-			if b, ok := ctx.Value(billKey{}).(*bill); ok && err == nil {
-				b.add(out.Result)
-			}
-			return out, metadata, err
-		}), middleware.Before)
-	})
-}
-
-func (b *bill) add(result any) {
-	switch output := result.(type) {
-	case *dynamodb.UpdateItemOutput:
-		b.writes.Add(int64(2 * *output.ConsumedCapacity.CapacityUnits))
-	case *dynamodb.BatchGetItemOutput:
-		for _, consumed := range output.ConsumedCapacity {
-			b.reads.Add(int64(2 * *consumed.CapacityUnits))
-		}
+// metered adds what calls consume to the bill of their context.
+var metered = consumed.Option(func(ctx context.Context, writes, reads float64) {
+	if b, ok := ctx.Value(billKey{}).(*bill); ok {
+		b.writes.Add(int64(2 * writes))
+		b.reads.Add(int64(2 * reads))
 	}
-}
+})
 
 // units are what was consumed.
 func (b *bill) units() (writes, reads float64) {
