@@ -44,7 +44,7 @@ func Stories(t *testing.T, begin Begin, again string, first uint64, least int) {
 			t.Errorf("seed %d: %s\n%s\nagain: %s -sim.seed %d -sim.only '%s'", seed, strings.Join(story.Broken, "; "), strings.Join(small.Lines, "\n"), again, small.Seed, strings.Join(small.Faults, "|"))
 		}
 	}
-	t.Logf("%d stories, %d steps", seed-first, steps)
+	t.Logf("%d stories, %d steps; -sim.seed %d -sim.steps %d plays them again", seed-first, steps, first, least)
 }
 
 // progressEvery is after how many steps Stories says how far it is.

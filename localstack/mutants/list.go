@@ -37,6 +37,7 @@ var (
 	ofFunction    = []Tests{{Packages: "./idem/function"}}
 	ofEngine      = []Tests{{Packages: "./idem", Skip: diagrams}, {Packages: "./idem/sim"}}
 	ofSimulator   = []Tests{{Packages: "./idem/sim"}}
+	ofCuts        = []Tests{{Packages: "./idem/sim", Run: "^TestEveryKind"}}
 	ofApplication = []Tests{{Packages: "./functions/internal/payments", Run: "^TestSimulatedStories$"}}
 	ofSeal        = []Tests{{Packages: "./idem/seal ./idem/seal/tablekeys"}}
 	ofCache       = []Tests{{Packages: "./idem/cache"}}
@@ -50,7 +51,7 @@ var (
 func Listed() []Mutant {
 	return slices.Concat(
 		of(ofStore, fences), of(ofStore, transactions), of(ofStore, replies), of(ofStore, settlements),
-		of(ofProtocol, decisions), of(ofProtocol, deliveries), of(ofRows, rows),
+		of(ofProtocol, decisions), of(ofProtocol, deliveries), of(ofCuts, people), of(ofRows, rows),
 		of(ofFingerprint, fingerprints), of(ofScope, scopes), of(ofWebhook, webhooks), of(ofQuota, quotas),
 		of(ofCall, calls), of(ofOutbox, outcomes), of(ofMiddleware, replays), of(ofFunction, functions), of(ofEngine, executions), of(ofSeal, seals), of(ofCache, caches), of(ofClient, journals),
 		of(ofMiddleware, comparisons), of(ofScope, bounds), of(ofOperator, stories), of(ofStore, wires), of(ofQueue, holds), of(ofPayments, acknowledgements), of(ofApplication, applications),

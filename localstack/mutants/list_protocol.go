@@ -10,6 +10,7 @@ const (
 	decideFile   = "idem/protocol/settle.go"
 	fenceOfRows  = "idem/protocol/fence.go"
 	applyFile    = "idem/protocol/apply.go"
+	changeFile   = "idem/protocol/change.go"
 )
 
 // decisions: who may execute, and what everybody else is told. The checker removes the protocol's named rules besides.
@@ -68,6 +69,11 @@ var deliveries = []Mutant{
 	{Name: "a refusal after an open call ends it", File: callFile, Old: "	case OutRefused:\n		if d.OpenBefore {", New: "	case OutRefused:\n		if d.OpenBefore && false {"},
 	{Name: "delivered settles only what was seen, and is lost to a race", File: decideFile, Old: "	return Fence{Op: m.Op, Open: true}\n", New: "	return seenMessage(m, c)\n"},
 	{Name: "what can't be settled is forgotten", File: decideFile, Old: "	case v != Conflict: // what can't be settled now is kept now\n		return d.keep(Evidenced, in.Now, c)\n", New: ""},
+}
+
+// people: what those are told who decide. The cuts of their calls should show it.
+var people = []Mutant{
+	{Name: "a person whose reply was lost is told that nothing changed", File: changeFile, Old: "	if r.State != Absent && r.Revision == x.At.W.Rec.Revision && !c.off(NoOwnChange) {", New: "	if r.State == Absent && r.Revision == x.At.W.Rec.Revision && !c.off(NoOwnChange) {"},
 }
 
 // rows: what the reference makes of rows.
