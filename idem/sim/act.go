@@ -14,7 +14,7 @@ import (
 type act struct {
 	name    string
 	process *process
-	// key is what a request is about, nil of everybody else; body is which of the key's payloads it has.
+	// key is what a request is about, nil of everybody else; body is which of the key's requests it is.
 	key  *key
 	body int
 	// deadline is the caller's; zero is none. began is when the act began, and told when its caller was answered.

@@ -8,7 +8,7 @@
 // Requests to the store and to the provider are refused, lost, late, or have no reply; the store is down for a while, or others
 // are in the way of every settlement; processes die, or freeze and wake up after their leases; clocks differ; wake-ups are lost,
 // late and doubled; webhooks come early, late, or say the opposite of what is true. Clients hang up, ask twice at once, with
-// another payload, and again as their key expires. Two tenants call their keys the same, and ask for each other's operations. The native
+// another body, method, path, query or media type, and again as their key expires. Two tenants call their keys the same, and ask for each other's operations. The native
 // TTL is up to two days late. People decide about what they saw some minutes ago. Some processes are of a
 // release that does not know a topic, or that only observes.
 //

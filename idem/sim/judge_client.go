@@ -54,6 +54,9 @@ func (w *world) judgeAnswer(k *key, asked time.Time, body int, a *answer) {
 	if owner := w.judge.keys[op]; owner != nil && owner.tenant != k.tenant {
 		w.broken("I5: %s is told the answer of %s, whose tenant is another one", k.name, owner.name)
 	}
+	if founder := w.judge.founders[op]; founder != nil && founder.key == k && founder.body != body {
+		w.broken("I4: a client of %s asked for variant %d, and is told the answer of variant %d", k.name, body, founder.body)
+	}
 	for other, final := range k.finals {
 		expires := final.result.ExpiresAt
 		if other != op && !expires.IsZero() && asked.Before(expires) && time.Now().Before(expires) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -128,10 +129,24 @@ func asks(tenant, client string, k kind) Request {
 	}
 }
 
-// request is the key's with one of its payloads.
-func (k *key) request(body int) idem.Request {
-	payload := fmt.Sprintf(`{"order":%q,"body":%d}`, k.client, body)
-	return idem.Request{Tenant: k.tenant, Key: k.client, Input: canonical.Input{MediaType: "application/json", Body: []byte(payload)}}
+// request is one of the key's. They differ in one part of what a fingerprint covers.
+func (w *world) request(k *key, variant int) idem.Request {
+	in := canonical.Input{Method: "POST", Path: "/orders", MediaType: "application/json"}
+	body := 0
+	switch other := fmt.Sprint(variant); w.oneOf("what differs for "+k.name, 5) {
+	case 0:
+		in.Method = [...]string{"POST", "PUT"}[variant]
+	case 1:
+		in.Path += "/" + other
+	case 2:
+		in.Query = url.Values{"variant": {other}}
+	case 3:
+		in.MediaType = [...]string{"application/json", "application/vnd.order+json"}[variant]
+	default:
+		body = variant
+	}
+	in.Body = fmt.Appendf(nil, `{"order":%q,"body":%d}`, k.client, body)
+	return idem.Request{Tenant: k.tenant, Key: k.client, Input: in}
 }
 
 // add is a business write that counts how often it happened.

@@ -27,7 +27,7 @@ type mood struct {
 	expires time.Duration
 	// most is how many operations the limit admits.
 	most int
-	// bodies is how many payloads the clients of one key have.
+	// bodies is how many requests the clients of one key have: they differ in their body, method, path, query or media type.
 	bodies int
 	// again says that clients come back when their key expires.
 	again bool

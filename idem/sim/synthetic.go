@@ -50,7 +50,7 @@ func (s *synthetic) Link(process Process) (Served, error) {
 	return Served{
 		Serve: func(ctx context.Context, name string, body int) (*idem.Result, error) {
 			k := s.key(name)
-			return routes[k.kind].Do(ctx, k.request(body), k.handler(p, body))
+			return routes[k.kind].Do(ctx, s.request(k, body), k.handler(p, body))
 		},
 		Pry: func(ctx context.Context, name string, told *idem.Result) (string, error) {
 			other := anotherTenant

@@ -38,7 +38,7 @@ var faults = []fault{
 	{what: "A wrapped handler charged, and then passed on a 429 of its second step: its key was free, and the retry charged again",
 		planted: []string{"an answer that is not stored proves something"}},
 	{what: "The same key and body for another order's path got the first order's answer: the second payment was silently lost",
-		mutants: []dies{{"another path's request is the same", "TestAKeyNeverReplaysTheAnswerOfAnotherPathQueryOrMethod"}}},
+		mutants: []dies{{"another path's request is the same", "TestAKeyNeverReplaysTheAnswerOfAnotherPathQueryOrMethod"}, {"stories: another payment's refund is the same request", "TestSimulatedStories"}}},
 	{what: "The first message of a chain was removed by TTL while the second was open: nobody found the chain's recovery point, and an operator was told that it had ended",
 		planted: []string{"a message may go before its chain"}},
 	{what: "A webhook's evidence came in between an operator's look at a dead message and their write: a redrive erased it, or a close said \"Nothing was executed\" of a card that was charged",
@@ -109,7 +109,7 @@ today if it came back.
 - **A rule, taken out**: the real engine and workers run without one rule of the protocol, and the
   simulator plays stories, without a hint, until one breaks a promise. The row says which story, how
   many simulated calls were made until then, and how long the story is once it is made as short as
-  possible. ` + "`make prove`" + ` plays each of them again.
+  possible. ` + "`make test`" + ` plays each of them again.
 - **A change, made on purpose**: ` + "`make mutants`" + ` writes the fault into the code, and the test of that
   name fails.
 - **Beyond**: a rule that the checker takes out, and that no story of the simulator can show.

@@ -39,6 +39,7 @@ var (
 	ofSimulator   = []Tests{{Packages: "./idem/sim"}}
 	ofCuts        = []Tests{{Packages: "./idem/sim", Run: "^TestEveryKind"}}
 	ofApplication = []Tests{{Packages: "./functions/internal/payments", Run: "^TestSimulatedStories$"}}
+	ofManyStories = []Tests{{Packages: "./functions/internal/payments", Run: "^TestSimulatedStories$", Flags: "-sim.steps 100000"}}
 	ofSeal        = []Tests{{Packages: "./idem/seal ./idem/seal/tablekeys"}}
 	ofCache       = []Tests{{Packages: "./idem/cache"}}
 	ofOperator    = []Tests{{Packages: "./idem/operator"}}
@@ -55,7 +56,7 @@ func Listed() []Mutant {
 		of(ofFingerprint, fingerprints), of(ofScope, scopes), of(ofWebhook, webhooks), of(ofQuota, quotas),
 		of(ofCall, calls), of(ofOutbox, outcomes), of(ofMiddleware, replays), of(ofFunction, functions), of(ofEngine, executions), of(ofSeal, seals), of(ofCache, caches), of(ofClient, journals),
 		of(ofMiddleware, comparisons), of(ofScope, bounds), of(ofOperator, stories), of(ofStore, wires), of(ofQueue, holds), of(ofPayments, acknowledgements), of(ofApplication, applications),
-		of(ofSimulator, removals),
+		of(ofSimulator, removals), of(ofSimulator, compared), of(ofManyStories, resources),
 	)
 }
 

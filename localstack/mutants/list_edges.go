@@ -169,6 +169,14 @@ var comparisons = []Mutant{
 	{Name: "a first-sent time of year 1 is none", File: "idem/middleware/firstsent.go", Old: "	case err == nil:\n", New: "	case err == nil && sent.IsZero():\n		return nil, nil\n	case err == nil:\n"},
 }
 
+// compared: the same, which stories of the simulator should notice: their clients change one part of a request.
+var compared = []Mutant{
+	{Name: "stories: the body does not count", File: inputFile, Old: "	dst = appendField(dst, body)\n", New: ""},
+	{Name: "stories: the method does not count", File: inputFile, Old: "		dst = appendField(dst, in.Method)\n", New: ""},
+	{Name: "stories: the query does not count", File: inputFile, Old: "	for _, name := range names {", New: "	for _, name := range names[:0] {"},
+	{Name: "stories: the media type does not count", File: inputFile, Old: "	dst = appendField(dst, mediaType)\n", New: "	dst = appendField(dst, mediaType[:0])\n"},
+}
+
 // bounds: what is checked at start.
 var bounds = []Mutant{
 	{Name: "a response may be larger than its store takes", File: "idem/bound.go", Old: "	if c.ResponseBytesMax > most {", New: "	if c.ResponseBytesMax > most<<10 {"},

@@ -20,3 +20,8 @@ var applications = []Mutant{
 	{Name: "a transfer debits nobody", File: createFile, Old: "	tx.Write(Debit{Tenant: t.Tenant, Account: t.From, Amount: t.Amount, Currency: t.Currency})\n", New: ""},
 	{Name: "what was folded is folded again", File: paymentRowsFile, Old: "return row.Partition == t.Partition }", New: "return true }"},
 }
+
+// resources: whose request it is. It takes some hundred stories until two clients of one key ask for refunds of two payments.
+var resources = []Mutant{
+	{Name: "stories: another payment's refund is the same request", File: "idem/middleware/selection.go", Old: "		values = append(values, value)\n", New: "		values = append(values, value[:0])\n"},
+}

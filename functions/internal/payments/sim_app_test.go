@@ -35,11 +35,14 @@ type simulated struct {
 	decoded map[string]seenRow
 }
 
-// asked is what the clients of one key ask for.
+// asked is what the clients of one key ask for, in one of its variants.
 type asked struct {
-	tenant, key, path string
-	bodies            []string
+	tenant, key string
+	variants    []variant
 }
+
+// variant is a request.
+type variant struct{ target, body string }
 
 // The accounts of a story's tenants: acct_1 holds this much, and acct_3 collects.
 const simulatedFunds = 1000
@@ -61,7 +64,9 @@ func (s *simulated) Requests() (all []sim.Request) {
 		s.rows.Open(payments.Account{Tenant: tenant, ID: "acct_1", Currency: "EUR", Balance: simulatedFunds})
 		s.rows.Open(payments.Account{Tenant: tenant, ID: "acct_2", Currency: "EUR"})
 		s.rows.Open(payments.Account{Tenant: tenant, ID: "acct_3", Currency: "EUR", Partitions: 2})
-		s.paid(tenant)
+		for _, id := range seeded {
+			s.paid(tenant, id)
+		}
 		for i := range s.Keys() + 1 {
 			key := fmt.Sprintf("k%d", i+1)
 			name := key
@@ -78,12 +83,15 @@ func (s *simulated) Requests() (all []sim.Request) {
 	return all
 }
 
+// seeded are payments that are there from the beginning. Refunds are of the first; those of the second are asked for under the same keys.
+var seeded = []string{"pay_1", "pay_2"}
+
 // paid puts a payment there that succeeded, with its charge at the provider. The ids are the same in both tenants.
-func (s *simulated) paid(tenant string) {
+func (s *simulated) paid(tenant, id string) {
 	source := [...]string{"card_ok", "card_ok", "card_stingy"}[s.OneOf("card of "+tenant, 3)]
-	charge := s.bank.seed(tenant, source)
+	charge := s.bank.seed(tenant+"-"+id, source)
 	w, err := payments.TranslateRow(payments.InsertPayment{Payment: payments.Payment{
-		Tenant: tenant, ID: "pay_1", Status: payments.StatusSucceeded, Amount: simulatedFunds, Currency: "EUR", Source: source,
+		Tenant: tenant, ID: id, Status: payments.StatusSucceeded, Amount: simulatedFunds, Currency: "EUR", Source: source,
 		ProviderReference: charge, CreatedAt: time.Now(), Message: "op_1.1",
 	}})
 	if err != nil {
@@ -92,30 +100,42 @@ func (s *simulated) paid(tenant string) {
 	s.Rows().PutRow(w.Key, w.Apply(nil))
 }
 
-// drawn is what a key is for. Its second payload asks for another amount.
+// drawn is what a key is for. Its second variant asks for another amount, of another payment, or with a query.
 func (s *simulated) drawn(key, name string) (operation string, kind idem.Kind, a asked) {
 	amount := [...]int64{300, 600, 900}[s.OneOf("amount of "+name, 3)]
 	source := [...]string{"card_ok", "card_ok", "card_declined", "legacy_card", "legacy_declined"}[s.OneOf("source of "+key, 5)]
 	destination := [...]string{"iban_ok", "iban_declined", "iban_bad", "legacy_iban", "legacy_iban_declined"}[s.OneOf("destination of "+key, 5)]
 	operation, kind = "payments.create", idem.KindDeferred
+	var target string
 	var body func(amount int64) string
 	switch s.OneOf("what "+key+" is for", 7) {
 	case 0, 1:
-		a.path, body = "/v1/payments", func(n int64) string {
+		target, body = "/v1/payments", func(n int64) string {
 			return fmt.Sprintf(`{"amount":%d,"currency":"EUR","source":%q}`, n, source)
 		}
 	case 2:
-		operation, a.path, body = "refunds.create", "/v1/payments/pay_1/refunds", func(n int64) string { return fmt.Sprintf(`{"amount":%d}`, n) }
+		operation, target, body = "refunds.create", refundsOf(seeded[0]), func(n int64) string { return fmt.Sprintf(`{"amount":%d}`, n) }
 	case 3, 4:
-		operation, a.path, body = "payouts.create", "/v1/payouts", func(n int64) string { return send(destination, n) }
+		operation, target, body = "payouts.create", "/v1/payouts", func(n int64) string { return send(destination, n) }
 	case 5:
-		operation, kind, a.path, body = "transfers.create", idem.KindAtomic, "/v1/transfers", func(n int64) string { return transfer("acct_1", "acct_2", n) }
+		operation, kind, target, body = "transfers.create", idem.KindAtomic, "/v1/transfers", func(n int64) string { return transfer("acct_1", "acct_2", n) }
 	default:
-		operation, kind, a.path, body = "transfers.create", idem.KindAtomic, "/v1/transfers", func(n int64) string { return transfer("acct_1", "acct_3", n) }
+		operation, kind, target, body = "transfers.create", idem.KindAtomic, "/v1/transfers", func(n int64) string { return transfer("acct_1", "acct_3", n) }
 	}
-	a.bodies = []string{body(amount), body(amount + 7)}
+	another := variant{target, body(amount + 7)}
+	switch s.OneOf("what differs for "+name, 3) {
+	case 0:
+		another = variant{target + "?note=1", body(amount)}
+	case 1:
+		if operation == "refunds.create" {
+			another = variant{refundsOf(seeded[1]), body(amount)}
+		}
+	}
+	a.variants = []variant{{target, body(amount)}, another}
 	return operation, kind, a
 }
+
+func refundsOf(payment string) string { return "/v1/payments/" + payment + "/refunds" }
 
 // Topics implements sim.App.
 func (s *simulated) Topics(p sim.Process) []outbox.Topic {
@@ -147,7 +167,8 @@ func (s *simulated) Link(p sim.Process) (sim.Served, error) {
 	return sim.Served{
 		Serve: func(ctx context.Context, name string, body int) (*idem.Result, error) {
 			a := s.asks[name]
-			r := httptest.NewRequest(http.MethodPost, a.path, strings.NewReader(a.bodies[body])).WithContext(ctx)
+			asked := a.variants[body]
+			r := httptest.NewRequest(http.MethodPost, asked.target, strings.NewReader(asked.body)).WithContext(ctx)
 			r.Header.Set("Idempotency-Key", `"`+a.key+`"`)
 			r.Header.Set("Content-Type", "application/json")
 			w, err := serve(r, a.tenant)

@@ -47,8 +47,8 @@ func newBank(s *simulated) *bank {
 }
 
 // seed makes the charge of a payment that is there from the beginning.
-func (b *bank) seed(tenant, source string) string {
-	w := b.serve(http.MethodPost, "/charges", "seed-"+tenant, fmt.Appendf(nil, `{"amount":%d,"currency":"EUR","source":%q}`, simulatedFunds, source))
+func (b *bank) seed(name, source string) string {
+	w := b.serve(http.MethodPost, "/charges", "seed-"+name, fmt.Appendf(nil, `{"amount":%d,"currency":"EUR","source":%q}`, simulatedFunds, source))
 	var made provider.Object
 	if err := json.Unmarshal(w.Body.Bytes(), &made); err != nil || w.Code != http.StatusCreated {
 		panic(w.Body.String())
