@@ -46,6 +46,8 @@ type delivery struct {
 	send       func(context.Context) error
 	end, ended *storage.RecordEnd
 	next       storage.Message
+	// ending is the revision that the last settlement writes, landed or not.
+	ending protocol.ID
 	// pauses, where set, is what the [Inline] has learnt that the delivery belongs to.
 	pauses *pauses
 	// closing, where set, ends when the process takes up no more: then nothing is claimed.
@@ -265,6 +267,9 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 	until := translation.TimeOf(a.Until)
 	if a.Pause == 0 {
 		x.send, x.end, x.next = nil, nil, storage.Message{}
+		if a.Write.Msg.State.Final() {
+			x.ending = a.Write.Msg.Revision
+		}
 		if a.Write.Msg.State == protocol.Claimed && a.Write.MsgAs == protocol.Put && !x.mayClaim(ctx) {
 			return in, ErrNoTime
 		}

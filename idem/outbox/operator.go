@@ -53,6 +53,8 @@ func (o *Operator) Settle(ctx context.Context, id idem.MessageID, seen storage.R
 	switch {
 	case err != nil:
 		return DecisionNone, err
+	case say.Code == protocol.Unchanged && translation.IDOf(x.row.Revision) == x.ending: // it landed without a reply
+		return DecisionSettled, nil
 	case say.Code == protocol.Unchanged: // it has ended between the look and the write
 		return DecisionNone, &storage.MessageConflictError{Existing: x.existing()}
 	case say.Code == protocol.Inadmissible:

@@ -1,6 +1,7 @@
 package outbox_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -135,6 +136,32 @@ func TestClosingLosesToARedrive(t *testing.T) {
 	w.want(id, storage.MessagePending, storage.StatePending, 202, "", 0)
 	w.drain(time.Second)
 	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+}
+
+// A settlement lands, its reply is lost, and so is everything that is sent again, until the evidence is to be kept instead: what is in the
+// way of that is the operator's own settlement, and no other's.
+func TestOperatorWhoseSettlementIsFoundLateHasSettled(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept(parked)
+	seen := w.seen(id)
+	w.store.Each(func(call faulty.Call) faulty.Fault {
+		switch {
+		case call != faulty.Settle:
+			return func(ctx context.Context, run func(context.Context) error) error { return run(ctx) }
+		case w.store.Count(faulty.Settle) == 1:
+			return faulty.LoseReply()
+		}
+		return faulty.LoseRequest()
+	})
+	if got, err := w.operator.Settle(t.Context(), id, seen, charged); err != nil || got != outbox.DecisionSettled {
+		t.Errorf("%s, %v", got, err)
+	}
+	if w.store.Count(faulty.Settle) < 2 || w.store.Count(faulty.PatchMessage) == 0 {
+		t.Error("nothing was kept in the place of a settlement: the test proves nothing")
+	}
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 0)
+	_, err := w.operator.Settle(t.Context(), id, seen, charged)
+	stale(t, err)
 }
 
 func TestOperatorSettleRefuses(t *testing.T) {
