@@ -1,12 +1,14 @@
 package export_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -116,7 +118,7 @@ func (c cloudFormation) facts() facts {
 				c.t.Errorf("%s runs as %q", logical, got)
 			}
 			f.functions[name(logical)] = fmt.Sprint(p["Timeout"], " s, ", p["MemorySize"], " MiB, FUNCTION_TIMEOUT=", variables["FUNCTION_TIMEOUT"],
-				", OUTBOX_SHARDS=", variables["OUTBOX_SHARDS"], ", ", slices.Sorted(maps.Keys(variables)))
+				", OUTBOX_SHARDS=", c.chosen(variables["OUTBOX_SHARDS"], nil), ", ", slices.Sorted(maps.Keys(variables)))
 		})
 	}
 	return f
@@ -254,7 +256,7 @@ func (c cloudFormation) schedules(f facts) {
 				c.t.Errorf("%s may not call %s", logical, arn)
 			}
 			role := strings.TrimSuffix(arn, ".Arn")
-			inputs[role] = append(inputs[role], shardsIn(str(at(target, "Input"))))
+			inputs[role] = append(inputs[role], shardsIn(c.chosen(at(target, "Input"), nil)))
 			how[role] = runsOf(at(target, "RetryPolicy.MaximumRetryAttempts"), at(target, "RetryPolicy.MaximumEventAgeInSeconds"), p["ScheduleExpression"])
 		}
 	})
@@ -324,4 +326,89 @@ func (c cloudFormation) permissions() (all []string) {
 // shardsIn are the shards that an event names: "[0]".
 func shardsIn(event string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(event, `{"shards":`), "}")
+}
+
+// chosen is a value by the template's parameters: those that are given, and the defaults.
+func (c cloudFormation) chosen(value any, parameters map[string]string) string {
+	object, ok := value.(map[string]any)
+	switch {
+	case !ok:
+		return str(value)
+	case object["Ref"] != nil:
+		name := str(object["Ref"])
+		if given, ok := parameters[name]; ok {
+			return given
+		}
+		return str(at(c.document, "Parameters."+name+".Default"))
+	case object["Fn::FindInMap"] != nil:
+		path := []string{"Mappings"}
+		for _, key := range object["Fn::FindInMap"].([]any) {
+			path = append(path, c.chosen(key, parameters))
+		}
+		return str(at(c.document, strings.Join(path, ".")))
+	case object["Fn::If"] != nil:
+		branch := "2"
+		for name, condition := range c.document["Conditions"].(map[string]any) {
+			if equals := at(condition, "Fn::Not.0.Fn::Equals"); name == str(at(object, "Fn::If.0")) && c.chosen(at(equals, "0"), parameters) != c.chosen(at(equals, "1"), parameters) {
+				branch = "1"
+			}
+		}
+		return c.chosen(at(object, "Fn::If."+branch), parameters)
+	}
+	return c.text(value)
+}
+
+// shardsOf are the shards that an event names.
+func shardsOf(t *testing.T, event string) []int {
+	t.Helper()
+	var input struct{ Shards []int }
+	if err := json.Unmarshal([]byte(event), &input); err != nil || len(input.Shards) == 0 {
+		t.Fatalf("event %q names no shards: %v", event, err)
+	}
+	return input.Shards
+}
+
+// With each number of shards that can be chosen the runs of each function look into every shard, once a minute.
+func TestSAMSchedulesFollowTheShards(t *testing.T) {
+	c := cloudFormation{t, normal(t, samDocument(t))}
+	allowed := strs(at(c.document, "Parameters.OutboxShards.AllowedValues"))
+	if len(allowed) < 2 || allowed[0] != "8" {
+		t.Fatalf("%v can be chosen", allowed)
+	}
+	for _, shards := range allowed {
+		seen := map[string][]int{}
+		c.each("AWS::Events::Rule", func(_ string, p map[string]any) {
+			for _, target := range p["Targets"].([]any) {
+				role := c.text(at(target, "Arn"))
+				seen[role] = append(seen[role], shardsOf(t, c.chosen(at(target, "Input"), map[string]string{"OutboxShards": shards}))...)
+			}
+		})
+		count, err := strconv.Atoi(shards)
+		if err != nil {
+			t.Fatal(err)
+		}
+		eachOnce(t, shards, count, seen)
+		c.each("AWS::Serverless::Function", func(logical string, p map[string]any) {
+			if got := c.chosen(at(p, "Environment.Variables.OUTBOX_SHARDS"), map[string]string{"OutboxShards": shards}); got != shards {
+				t.Errorf("%s has %s shards, want %s", logical, got, shards)
+			}
+		})
+	}
+}
+
+// Nothing is reserved by default, and what is chosen is the function's alone.
+func TestSAMReservesWhatIsChosen(t *testing.T) {
+	c, found := cloudFormation{t, normal(t, samDocument(t))}, 0
+	c.each("AWS::Serverless::Function", func(logical string, p map[string]any) {
+		found++
+		for _, given := range []map[string]string{nil, {"WorkerConcurrency": "60", "SweepConcurrency": "0"}} {
+			want := given[strings.TrimSuffix(logical, "Function")+"Concurrency"] // "" is AWS::NoValue
+			if got := c.chosen(p["ReservedConcurrentExecutions"], given); got != want {
+				t.Errorf("%s has %q reserved with %v, want %q", logical, got, given, want)
+			}
+		}
+	})
+	if found != 4 {
+		t.Errorf("%d functions, want 4", found)
+	}
 }

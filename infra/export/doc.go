@@ -35,10 +35,11 @@ func attributes(shape schema.Table) [][2]string {
 // title is a role as a part of a name: "Worker".
 func title(role string) string { return strings.ToUpper(role[:1]) + role[1:] }
 
-// run is one call of a scheduled function a minute.
+// run is one call of a scheduled function a minute. With more shards than there are runs, each looks into every eighth from its own on:
+// their number is fixed, because the rules and the alarms on them are.
 type run struct {
-	role   string
-	shards []int
+	role string
+	n    int
 }
 
 // runs are those of all scheduled functions.
@@ -47,9 +48,26 @@ func runs(functions []spec.Function) (all []run) {
 		if !f.Scheduled {
 			continue
 		}
-		for i := range spec.ScheduledRuns(spec.Shards) {
-			all = append(all, run{f.Role, spec.RunShards(i, spec.Shards)})
+		for n := range spec.Shards {
+			all = append(all, run{f.Role, n})
 		}
 	}
 	return all
 }
+
+// shards are those that a run looks into, of so many.
+func (r run) shards(of int) (own []int) {
+	for shard := r.n; shard < of; shard += spec.Shards {
+		own = append(own, shard)
+	}
+	return own
+}
+
+// What both files say of their settings.
+const (
+	shardsDescription   = "Partitions that each queue of the tables' indexes is spread over, OUTBOX_SHARDS: 500 messages a second fill one. It may be raised, and never lowered."
+	reservedDescription = "Executions that are reserved of the account's for the function; -1 reserves none, and 0 stops it."
+)
+
+// shardsMax is what the store takes.
+const shardsMax = 256

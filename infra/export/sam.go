@@ -35,18 +35,21 @@ func SAM() ([]byte, error) {
 	if err := samMappings(resources); err != nil {
 		return nil, err
 	}
-	if err := samSchedules(resources, functions); err != nil {
+	samSchedules(resources, functions)
+	if err := samAlarms(resources, functions); err != nil {
 		return nil, err
 	}
-	if err := samAlarms(resources, functions); err != nil {
+	inputs, err := samInputs()
+	if err != nil {
 		return nil, err
 	}
 	text, err := yaml.Marshal(object{
 		"AWSTemplateFormatVersion": "2010-09-09",
 		"Transform":                "AWS::Serverless-2016-10-31",
 		"Description":              "An application of idem: tables, queues, functions, schedules and alarms",
-		"Parameters":               object{"AlarmTopic": object{"Type": "String", "MinLength": 1, "Description": topicDescription}},
-		"Conditions":               object{"Tells": object{"Fn::Not": []any{object{"Fn::Equals": []any{ref("AlarmTopic"), noTopic}}}}},
+		"Parameters":               samParameters(functions),
+		"Conditions":               samConditions(functions),
+		"Mappings":                 object{runShards: inputs},
 		"Globals": object{"Function": object{
 			"CodeUri": "build/", "Handler": "bootstrap", "Runtime": "provided.al2023", "Architectures": []string{"arm64"},
 		}},
@@ -59,6 +62,62 @@ func SAM() ([]byte, error) {
 	})
 	return append([]byte("# "+generated+"\n"), text...), err
 }
+
+// samShards are the numbers of shards that the template can be deployed with. CloudFormation can't compute what each run looks into, so
+// that a table has it.
+var samShards = []int{8, 16, 32, 64, 128, shardsMax}
+
+const (
+	outboxShards = "OutboxShards"
+	runShards    = "RunShards" // the table
+)
+
+// samInputs are the inputs of the runs, by the number of shards and the run.
+func samInputs() (object, error) {
+	all := object{}
+	for _, shards := range samShards {
+		inputs := object{}
+		for n := range spec.Shards {
+			input, err := json.Marshal(object{"shards": run{n: n}.shards(shards)})
+			if err != nil {
+				return nil, err
+			}
+			inputs[fmt.Sprint("Run", n)] = string(input)
+		}
+		all[strconv.Itoa(shards)] = inputs
+	}
+	return all, nil
+}
+
+func samParameters(functions []spec.Function) object {
+	var allowed []string
+	for _, shards := range samShards {
+		allowed = append(allowed, strconv.Itoa(shards))
+	}
+	parameters := object{
+		"AlarmTopic": object{"Type": "String", "MinLength": 1, "Description": topicDescription},
+		outboxShards: object{"Type": "String", "Default": strconv.Itoa(spec.Shards), "AllowedValues": allowed, "Description": shardsDescription},
+	}
+	for _, f := range functions {
+		parameters[reserved(f)] = object{"Type": "Number", "Default": -1, "MinValue": -1, "Description": reservedDescription}
+	}
+	return parameters
+}
+
+func samConditions(functions []spec.Function) object {
+	unless := func(parameter, value string) object {
+		return object{"Fn::Not": []any{object{"Fn::Equals": []any{ref(parameter), value}}}}
+	}
+	conditions := object{"Tells": unless("AlarmTopic", noTopic)}
+	for _, f := range functions {
+		conditions[reserves(f)] = unless(reserved(f), "-1")
+	}
+	return conditions
+}
+
+// reserved is the parameter, and reserves the condition, of a function's reserved executions.
+func reserved(f spec.Function) string { return title(f.Role) + "Concurrency" }
+func reserves(f spec.Function) string { return title(f.Role) + "Reserves" }
 
 // kept is a resource that stays when the stack goes.
 func kept(r any) any {
@@ -197,11 +256,12 @@ func samFunction(resources object, f spec.Function) error {
 	resources[name+"Function"] = resource("AWS::Serverless::Function", object{
 		"Description": f.Description, "MemorySize": f.MemoryMiB, "Timeout": f.Timeout.Seconds(),
 		"Role": attribute(name+"Role", "Arn"), "LoggingConfig": object{"LogGroup": ref(name + "Logs")},
+		"ReservedConcurrentExecutions": object{"Fn::If": []any{reserves(f), ref(reserved(f)), ref("AWS::NoValue")}},
 		"Environment": object{"Variables": object{
 			environment.Function:           f.Role,
 			environment.IdempotencyTable:   ref("IdempotencyTable"),
 			environment.OutboxTable:        ref("OutboxTable"),
-			environment.OutboxShards:       strconv.Itoa(spec.Shards),
+			environment.OutboxShards:       ref(outboxShards),
 			environment.WakeUpQueueURL:     ref("WakeUpQueue"),
 			environment.DeadLetterQueueURL: ref("DeadLetterQueue"),
 			environment.FunctionTimeout:    f.Timeout.String(),
@@ -252,20 +312,17 @@ func onlyOnce() object {
 // everyMinute is the schedule.
 func everyMinute() string { return "rate(1 minute)" }
 
-func samSchedules(resources object, functions []spec.Function) error {
+func samSchedules(resources object, functions []spec.Function) {
 	n := 0
 	for some := range slices.Chunk(runs(functions), spec.RuleTargets) {
 		n++
 		rule := fmt.Sprintf("Schedule%d", n)
 		var targets []any
 		for i, r := range some {
-			input, err := json.Marshal(object{"shards": r.shards})
-			if err != nil {
-				return err
-			}
+			input := object{"Fn::FindInMap": []any{runShards, ref(outboxShards), fmt.Sprint("Run", r.n)}}
 			function := title(r.role) + "Function"
 			targets = append(targets, object{
-				"Id": fmt.Sprintf("Target%d", i), "Arn": attribute(function, "Arn"), "Input": string(input), "RetryPolicy": onlyOnce(),
+				"Id": fmt.Sprintf("Target%d", i), "Arn": attribute(function, "Arn"), "Input": input, "RetryPolicy": onlyOnce(),
 			})
 			resources[rule+"May"+title(r.role)] = resource("AWS::Lambda::Permission", object{
 				"Action": "lambda:InvokeFunction", "Principal": "events.amazonaws.com",
@@ -277,5 +334,4 @@ func samSchedules(resources object, functions []spec.Function) error {
 			"ScheduleExpression": everyMinute(), "State": "ENABLED", "Targets": targets,
 		})
 	}
-	return nil
 }

@@ -3,7 +3,6 @@ package export
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/idem-go/idem-aws/idem/lambdaapp/environment"
@@ -27,26 +26,47 @@ func Terraform() ([]byte, error) {
 	if err := tfMappings(resources); err != nil {
 		return nil, err
 	}
-	if err := tfSchedules(resources, functions); err != nil {
-		return nil, err
-	}
+	tfSchedules(resources, functions)
 	if err := tfAlarms(resources, functions); err != nil {
 		return nil, err
 	}
 	text, err := json.MarshalIndent(object{
 		"//":        generated,
 		"terraform": object{"required_version": ">= 1.5", "required_providers": object{"aws": object{"source": "hashicorp/aws", "version": ">= 5.0, < 7.0"}}},
-		"variable": object{
-			"name":         object{"type": "string", "description": "Begins the name of every resource."},
-			"package":      object{"type": "string", "description": "Path of the zip file with the binary of all functions, bootstrap."},
-			"alarm_topic":  object{"type": "string", "description": topicDescription},
-			"architecture": object{"type": "string", "default": "arm64", "description": "Of the binary: arm64 or x86_64."},
-			"environment":  object{"type": "map(string)", "default": object{}, "description": "Variables of the application's own."},
-		},
-		"resource": resources,
-		"output":   tfOutputs(functions),
+		"variable":  tfVariables(functions),
+		"resource":  resources,
+		"output":    tfOutputs(functions),
 	}, "", "  ")
 	return append(text, '\n'), err
+}
+
+func tfVariables(functions []spec.Function) object {
+	var roles []string
+	for _, f := range functions {
+		roles = append(roles, f.Role)
+	}
+	names := `"` + strings.Join(roles, `", "`) + `"`
+	return object{
+		"name":         object{"type": "string", "description": "Begins the name of every resource."},
+		"package":      object{"type": "string", "description": "Path of the zip file with the binary of all functions, bootstrap."},
+		"alarm_topic":  object{"type": "string", "description": topicDescription},
+		"architecture": object{"type": "string", "default": "arm64", "description": "Of the binary: arm64 or x86_64."},
+		"environment":  object{"type": "map(string)", "default": object{}, "description": "Variables of the application's own. Those that the module sets win."},
+		"shards": object{
+			"type": "number", "default": spec.Shards, "description": shardsDescription,
+			"validation": object{
+				"condition":     fmt.Sprintf("${var.shards >= %d && var.shards <= %d && floor(var.shards) == var.shards}", spec.Shards, shardsMax),
+				"error_message": fmt.Sprintf("shards must be a whole number, %d to %d.", spec.Shards, shardsMax),
+			},
+		},
+		"concurrency": object{
+			"type": "map(number)", "default": object{}, "description": "By function (" + strings.Join(roles, ", ") + "). " + reservedDescription,
+			"validation": object{
+				"condition":     "${alltrue([for name, value in var.concurrency : contains([" + names + "], name) && value >= -1 && floor(value) == value])}",
+				"error_message": "concurrency has whole numbers, -1 or more, for " + strings.Join(roles, ", ") + ".",
+			},
+		},
+	}
 }
 
 func tfOutputs(functions []spec.Function) object {
@@ -173,7 +193,7 @@ func tfFunction(f spec.Function, name string) object {
 		environment.Function:           f.Role,
 		environment.IdempotencyTable:   "${aws_dynamodb_table.idempotency.name}",
 		environment.OutboxTable:        "${aws_dynamodb_table.outbox.name}",
-		environment.OutboxShards:       strconv.Itoa(spec.Shards),
+		environment.OutboxShards:       "${tostring(var.shards)}",
 		environment.WakeUpQueueURL:     "${aws_sqs_queue.wake_ups.url}",
 		environment.DeadLetterQueueURL: "${aws_sqs_queue.dead_letter.url}",
 		environment.FunctionTimeout:    f.Timeout.String(),
@@ -188,8 +208,10 @@ func tfFunction(f spec.Function, name string) object {
 		"filename": "${var.package}", "source_code_hash": "${filebase64sha256(var.package)}",
 		"handler": "bootstrap", "runtime": "provided.al2023", "architectures": []string{"${var.architecture}"},
 		"memory_size": f.MemoryMiB, "timeout": f.Timeout.Seconds(),
-		"environment":    object{"variables": "${merge(var.environment, " + own + ")}"},
-		"logging_config": object{"log_format": "Text", "log_group": "${aws_cloudwatch_log_group." + f.Role + ".name}"},
+		// lookup's default is what the provider takes for none.
+		"reserved_concurrent_executions": `${lookup(var.concurrency, "` + f.Role + `", -1)}`,
+		"environment":                    object{"variables": "${merge(var.environment, " + own + ")}"},
+		"logging_config":                 object{"log_format": "Text", "log_group": "${aws_cloudwatch_log_group." + f.Role + ".name}"},
 		// Without the permissions a mapping could not be made.
 		"depends_on": []string{"aws_iam_role_policy." + f.Role},
 	}
@@ -217,13 +239,10 @@ func tfMappings(resources object) error {
 	return nil
 }
 
-func tfSchedules(resources object, functions []spec.Function) error {
+func tfSchedules(resources object, functions []spec.Function) {
 	rules, targets, permissions := object{}, object{}, object{}
 	for i, r := range runs(functions) {
-		input, err := text(object{"shards": r.shards})
-		if err != nil {
-			return err
-		}
+		input := fmt.Sprintf("${jsonencode({shards = range(%d, var.shards, %d)})}", r.n, spec.Shards)
 		rule := fmt.Sprintf("schedule_%d", i/spec.RuleTargets+1)
 		rules[rule] = object{
 			"name":                "${var.name}-" + strings.ReplaceAll(rule, "_", "-"),
@@ -240,5 +259,4 @@ func tfSchedules(resources object, functions []spec.Function) error {
 		}
 	}
 	resources["aws_cloudwatch_event_rule"], resources["aws_cloudwatch_event_target"], resources["aws_lambda_permission"] = rules, targets, permissions
-	return nil
 }

@@ -238,7 +238,7 @@ func (m terraform) schedules(f facts) {
 			m.t.Errorf("%s: %s may not call %s, or has more than EventBridge's 5 targets", name, rule, role)
 		}
 		schedule := at(rules, strings.ReplaceAll(rule, " ", "_")+".schedule_expression")
-		inputs[role] = append(inputs[role], shardsIn(str(at(p, "input"))))
+		inputs[role] = append(inputs[role], shardsIn(m.value(at(p, "input"), byDefault()).AsString()))
 		how[role] = runsOf(at(p, "retry_policy.maximum_retry_attempts"), at(p, "retry_policy.maximum_event_age_in_seconds"), schedule)
 	}
 	for role, shards := range inputs {
@@ -257,6 +257,6 @@ func (m terraform) functions(f facts) {
 			m.t.Errorf("%s runs as %v, with %v", role, variables["IDEM_FUNCTION"], at(p, "role"))
 		}
 		f.functions[role] = fmt.Sprint(at(p, "timeout"), " s, ", at(p, "memory_size"), " MiB, FUNCTION_TIMEOUT=", variables["FUNCTION_TIMEOUT"],
-			", OUTBOX_SHARDS=", variables["OUTBOX_SHARDS"], ", ", slices.Sorted(maps.Keys(variables)))
+			", OUTBOX_SHARDS=", m.value(variables["OUTBOX_SHARDS"], byDefault()).AsString(), ", ", slices.Sorted(maps.Keys(variables)))
 	}
 }

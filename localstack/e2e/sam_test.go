@@ -34,8 +34,9 @@ func TestSAMTemplateReplaysAndDelivers(t *testing.T) {
 
 const (
 	samStack = "samshop"
-	// samCode is the object of the functions' zip in the bucket of CDK's deployments, which every emulated stack has.
-	samBucket, samCode = "cdk-hnb659fds-assets-000000000000-us-east-1", samStack + "-function.zip"
+	// samCode and samUploaded are the objects of the functions' zip and of the template in the bucket of CDK's deployments, which every
+	// emulated stack has.
+	samBucket, samCode, samUploaded = "cdk-hnb659fds-assets-000000000000-us-east-1", samStack + "-function.zip", samStack + ".template.json"
 )
 
 // samTemplate is the exported template with what a team adds to it.
@@ -164,29 +165,38 @@ func deploySAM(t *testing.T, warehouse string) api {
 	return newAPI(url, "")
 }
 
-// assemble writes the template into folder, with the code beside it, as the CDK's command line deploys it: it uploads the code, and
-// the template as it is.
+// assemble writes the template into folder, with the code beside it, as the CDK's command line deploys it: it uploads both, because
+// CloudFormation takes no template over 51,200 bytes within a request.
 func assemble(t *testing.T, folder string, template map[string]any) {
 	t.Helper()
 	const version = "36.0.0" // of the assembly's own schema
 	for name, document := range map[string]any{
 		samStack + ".template.json": template,
 		samStack + ".assets.json": map[string]any{
-			"version": version, "dockerImages": map[string]any{}, "files": map[string]any{"function": map[string]any{
-				"source":       map[string]any{"path": "function", "packaging": "zip"},
-				"destinations": map[string]any{"current": map[string]any{"bucketName": samBucket, "objectKey": samCode}},
-			}},
+			"version": version, "dockerImages": map[string]any{}, "files": map[string]any{
+				"function": asset("function", "zip", samCode), "template": asset(samStack+".template.json", "file", samUploaded),
+			},
 		},
 		"manifest.json": map[string]any{"version": version, "artifacts": map[string]any{
 			samStack + ".assets": map[string]any{"type": "cdk:asset-manifest", "properties": map[string]any{"file": samStack + ".assets.json"}},
 			samStack: map[string]any{
 				"type": "aws:cloudformation:stack", "environment": "aws://000000000000/us-east-1", "dependencies": []string{samStack + ".assets"},
-				"properties": map[string]any{"templateFile": samStack + ".template.json", "stackName": samStack},
+				"properties": map[string]any{
+					"templateFile": samStack + ".template.json", "stackName": samStack, "stackTemplateAssetObjectUrl": "s3://" + samBucket + "/" + samUploaded,
+				},
 			},
 		}},
 	} {
 		text, err := json.Marshal(document)
 		must(t, err)
 		must(t, os.WriteFile(filepath.Join(folder, name), text, 0o644))
+	}
+}
+
+// asset is a file that is uploaded, and the object that it becomes.
+func asset(path, packaging, key string) map[string]any {
+	return map[string]any{
+		"source":       map[string]any{"path": path, "packaging": packaging},
+		"destinations": map[string]any{"current": map[string]any{"bucketName": samBucket, "objectKey": key}},
 	}
 }
