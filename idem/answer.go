@@ -95,7 +95,7 @@ func (x *execution) stored(ctx context.Context, say protocol.Say, result *Result
 	}
 	if result.Outcome = OutcomeExecuted; say.Code == protocol.Replayed {
 		result.Outcome = OutcomeReplayed
-		x.registered.replayed(*r)
+		x.registered.replayed(*r, now)
 	} else {
 		x.registered.executes.observe(now.Sub(x.began))
 	}

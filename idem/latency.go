@@ -1,20 +1,22 @@
 package idem
 
 import (
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// latencyEstimate is how long an operation takes, as this process has seen it: a moving average in
-// which the last eight count for two thirds. It is what Retry-After is derived from.
+// latencyEstimate is how long an operation takes, as this process has seen it: the median of the
+// last nine. One that waited for an operator does not count. It is what Retry-After is derived from.
 type latencyEstimate struct {
-	mu      sync.Mutex
-	average time.Duration
+	mu   sync.Mutex
+	took []time.Duration
+	next int // where the next one goes, once there are latencySamples
 }
 
-const latencyWeight = 8
+const latencySamples = 9
 
 func (l *latencyEstimate) observe(took time.Duration) {
 	if took < 0 {
@@ -22,17 +24,23 @@ func (l *latencyEstimate) observe(took time.Duration) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.average == 0 {
-		l.average = took
+	if len(l.took) < latencySamples {
+		l.took = append(l.took, took)
 		return
 	}
-	l.average += (took - l.average) / latencyWeight
+	l.took[l.next] = took
+	l.next = (l.next + 1) % latencySamples
 }
 
+// expected is 0 where nothing was seen. Of an even number it is the shorter of the two in the middle.
 func (l *latencyEstimate) expected() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.average
+	if len(l.took) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(l.took))
+	return sorted[(len(sorted)-1)/2]
 }
 
 // Bounds of a derived Retry-After: clients count in seconds, and ask at least that often.
@@ -41,9 +49,13 @@ const (
 	retryAfterMax = 30 * time.Second
 )
 
+// learnMax is how long after its end an operation still tells how long one takes now. A client may ask for an old answer any
+// number of times.
+const learnMax = time.Minute
+
 // replayed learns from a final record how long its settlement took.
-func (o *Registered) replayed(r storage.Record) {
-	if r.Kind == KindDeferred && r.State.Final() {
+func (o *Registered) replayed(r storage.Record, now time.Time) {
+	if r.Kind == KindDeferred && r.State.Final() && now.Sub(r.DoneAt) < learnMax {
 		o.settles.observe(r.DoneAt.Sub(r.CreatedAt))
 	}
 }

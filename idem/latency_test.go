@@ -86,6 +86,40 @@ func TestRetryAfterOfAPendingOperationFollowsItsPace(t *testing.T) {
 	})
 }
 
+// One operation that waited for an operator tells nothing about the next ones, however often its answer is replayed.
+func TestRetryAfterIsNotThatOfAnOutlier(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		op := w.register(idem.Operation{Kind: idem.KindDeferred})
+		begin := func(key string) (idem.Request, *idem.Result) {
+			r := request(`1`)
+			r.Key = key
+			return r, w.do(op, r, w.handler(202))
+		}
+		settled := func(key string, after time.Duration) idem.Request {
+			r, accepted := begin(key)
+			time.Sleep(after)
+			w.settle(accepted.OperationID)
+			w.do(op, r, w.handler(202)) // the replay tells
+			return r
+		}
+		for _, key := range []string{"a", "b", "c"} {
+			settled(key, 2*time.Second)
+		}
+		slow := settled("slow", time.Hour)
+		if _, result := begin("next"); result.RetryAfter != 2*time.Second {
+			t.Errorf("after an hour's wait of another: Retry-After %v, want 2 s", result.RetryAfter)
+		}
+		for range 20 { // its client asks again and again
+			time.Sleep(time.Minute)
+			w.do(op, slow, w.handler(202))
+		}
+		if _, result := begin("last"); result.RetryAfter != 2*time.Second {
+			t.Errorf("after 20 replays of it: Retry-After %v, want 2 s", result.RetryAfter)
+		}
+	})
+}
+
 // settle ends the operation's message as a worker does.
 func (w *world) settle(id idem.OperationID) {
 	w.Helper()
@@ -99,7 +133,7 @@ func (w *world) settle(id idem.OperationID) {
 		Record: &storage.RecordEnd{
 			Key: key, OperationID: id, State: storage.StateCompleted, Response: idem.Response{Status: 201}, DoneAt: now, ExpiresAt: now.Add(24 * time.Hour), FreeAt: now.Add(24 * time.Hour),
 		},
-		Token: "settle",
+		Token: string(id[len(id)-20:]),
 	})
 	if err != nil {
 		w.Fatal(err)
