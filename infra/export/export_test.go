@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -30,6 +31,29 @@ func TestFilesAreOfThisSchema(t *testing.T) {
 		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is not of this schema (%v): go generate ./export", path, err)
 		}
+	}
+}
+
+// No number is written as 1.2096e+06: tools that copy the template, as AWS SAM does, read a float of it and write 1209600.0, which SQS
+// refuses as a retention.
+func TestWholeNumbersOfTheSAMTemplateAreWrittenInFull(t *testing.T) {
+	text, err := os.ReadFile("../sam/template.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	noExponents(t, &document)
+}
+
+func noExponents(t *testing.T, n *yaml.Node) {
+	if n.Tag == "!!float" && strings.ContainsAny(n.Value, "eE") {
+		t.Errorf("line %d: %s", n.Line, n.Value)
+	}
+	for _, child := range n.Content {
+		noExponents(t, child)
 	}
 }
 

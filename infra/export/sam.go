@@ -3,6 +3,7 @@ package export
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -43,7 +44,7 @@ func SAM() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := yaml.Marshal(object{
+	text, err := yaml.Marshal(inFull(object{
 		"AWSTemplateFormatVersion": "2010-09-09",
 		"Transform":                "AWS::Serverless-2016-10-31",
 		"Description":              "An application of idem: tables, queues, functions, schedules and alarms",
@@ -59,8 +60,27 @@ func SAM() ([]byte, error) {
 			"WakeUpQueueUrl": object{"Value": ref("WakeUpQueue")}, "DeadLetterQueueUrl": object{"Value": ref("DeadLetterQueue")},
 			"ApiFunctionArn": object{"Value": attribute("ApiFunction", "Arn")},
 		},
-	})
+	}))
 	return append([]byte("# "+generated+"\n"), text...), err
+}
+
+// inFull has whole numbers as integers. YAML writes a float of a million and more with an exponent, which tools read as a float again.
+func inFull(value any) any {
+	switch v := value.(type) {
+	case object:
+		for key := range v {
+			v[key] = inFull(v[key])
+		}
+	case []any:
+		for i := range v {
+			v[i] = inFull(v[i])
+		}
+	case float64:
+		if v == math.Trunc(v) {
+			return int64(v)
+		}
+	}
+	return value
 }
 
 // samShards are the numbers of shards that the template can be deployed with. CloudFormation can't compute what each run looks into, so
