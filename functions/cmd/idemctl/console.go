@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
@@ -66,7 +67,7 @@ func objectsIn(raw json.RawMessage) ([]object, error) {
 	}
 	var why string
 	if json.Unmarshal(raw, &why) == nil {
-		return nil, errors.New(why)
+		return nil, errors.New(strings.TrimPrefix(why, unasked)) // the console says so itself
 	}
 	var objects []object
 	if err := json.Unmarshal(raw, &objects); err != nil {

@@ -149,9 +149,9 @@ func TestConsoleShowsDrift(t *testing.T) {
 
 // A provider that cannot be asked, or answers what cannot be read, is said to be; it is not shown as if it had nothing.
 func TestFactsOfAProviderThatDoesNotAnswer(t *testing.T) {
-	for raw, want := range map[string]string{`"can't be asked: down"`: "can't be asked: down", `{"a":1}`: "its answer can't be read"} {
+	for raw, want := range map[string]string{`"can't be asked: down"`: "down", `{"a":1}`: "its answer can't be read"} {
 		facts := known{Provider: map[idem.MessageID]json.RawMessage{"m.1": json.RawMessage(raw)}}.Facts()
-		if len(facts.Objects) != 0 || !strings.Contains(facts.Unasked["m.1"], want) {
+		if len(facts.Objects) != 0 || !strings.HasPrefix(facts.Unasked["m.1"], want) {
 			t.Errorf("%s: %+v", raw, facts)
 		}
 	}

@@ -155,6 +155,9 @@ type row struct {
 
 var kinds = []payments.EntryKind{payments.EntryPayment, payments.EntryRefund, payments.EntryPayout}
 
+// unasked begins what is told in place of the provider's objects.
+const unasked = "can't be asked: "
+
 func (a application) tell(ctx context.Context, tenant string, id idem.OperationID, messages []operator.MessageView) (any, error) {
 	all := known{Provider: map[idem.MessageID]json.RawMessage{}}
 	for _, kind := range kinds {
@@ -173,7 +176,7 @@ func (a application) tell(ctx context.Context, tenant string, id idem.OperationI
 	for _, m := range messages {
 		made, err := a.Provider.Made(ctx, m.Topic, m.ID)
 		if err != nil { // the rest of the story is worth telling
-			made, _ = json.Marshal("can't be asked: " + err.Error())
+			made, _ = json.Marshal(unasked + err.Error())
 		}
 		all.Provider[m.ID] = made
 	}

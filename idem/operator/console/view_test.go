@@ -89,7 +89,7 @@ func TestOperationPage(t *testing.T) {
 	w.advance(time.Hour)
 	b := w.served()
 	page := b.get(http.StatusOK, "/operation/"+string(id))
-	b.shows(page, "<svg", string(id), "Message 2 of 2 (payments.charges) has been unknown for 59 min 59 s", "59 min 59 s", "pay_1", "1999 EUR", "ch_1", "ch_2", "could not be asked: no route",
+	b.shows(page, "<svg", string(id), "Message 2 of 2 (payments.charges) has been unknown for 59 min 59 s", "59 min 59 s", "pay_1", "1999 EUR", "ch_1", "ch_2", "could not be asked, and may have something: no route",
 		"Call sent whose outcome is not known", "Provider made ch_1", "The provider does not say when it made ch_2", "not recorded", "Message delivered", "12:00:01.500 UTC",
 		"Message 1: who settled it", "resolve",
 		"from 2026-11-21 12:01:12 UTC (58 min 48 s ago) on")
@@ -106,6 +106,29 @@ func TestOperationPage(t *testing.T) {
 	b.shows(b.get(http.StatusOK, "/operation/"+string(w.operation(completed, delivered))), "It is completed", "The application tells the console nothing", "Final answer stored", "Record expires", "still to come")
 	b.get(http.StatusBadRequest, "/operation/nonsense")
 	b.get(http.StatusNotFound, "/operation/"+string(id[:len(id)-4])+"AAAA")
+}
+
+// A provider that could not be asked may have the charge: the page does not say that it shows nothing. Of the messages that it was
+// asked about it does.
+func TestOperationPageOfAProviderThatCouldNotBeAsked(t *testing.T) {
+	const nothing = "the provider shows nothing"
+	w := newWorld(t)
+	id := w.operation(deferred, delivered, unknown)
+	b := w.served()
+	for n, want := range []string{
+		"The provider shows nothing under the keys of this operation&#39;s messages.", "The provider shows nothing under the keys of the other messages.", "",
+	} {
+		unasked := map[idem.MessageID]string{}
+		for message := range n {
+			unasked[id.Message(message+1)] = "down"
+		}
+		w.known = told{Name: "payment pay_1", Unasked: unasked}
+		page := b.get(http.StatusOK, "/operation/"+string(id))
+		page = strings.ReplaceAll(page, "'", "&#39;")
+		if want != "" && !strings.Contains(page, want) || want == "" && strings.Contains(strings.ToLower(page), nothing) || strings.Count(page, "could not be asked") != n {
+			t.Errorf("%d of 2 could not be asked about: want %q", n, want)
+		}
+	}
 }
 
 // An operation is found by its id, a message's, the begin of an id that stands in a queue or the log, the application's own id,
