@@ -132,7 +132,7 @@ func (c *call) mismatch() idem.Response {
 // log shows the record's key in place of the client's: a hash.
 func (c *call) log() *slog.Logger {
 	operation := c.endpoint.operation
-	return c.endpoint.m.cfg.Logger.With("operation", operation.Operation().Name, "key_hash", operation.RecordKey(c.asked))
+	return c.endpoint.m.cfg.Logger.With("operation", operation.Operation().Name, "tenant", c.asked.Tenant, "key_hash", operation.RecordKey(c.asked))
 }
 
 // retryAfterDefault is for answers whose source names no other time.

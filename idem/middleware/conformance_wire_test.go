@@ -246,7 +246,20 @@ func overTheQuota(t *testing.T) *reply {
 	refused := over.do(secret())
 	over.executed(0)
 	over.stored(1)
+	if line := lineOf(over.log.String(), `"msg":"quota used up"`); !strings.Contains(line, `"tenant":"`) {
+		t.Errorf("the log does not say who it was: %s", line)
+	}
 	return refused
+}
+
+// lineOf is the first line of a log that has a text.
+func lineOf(log, text string) string {
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, text) {
+			return line
+		}
+	}
+	return ""
 }
 
 // withoutAStore: 503 before the handler runs.

@@ -54,7 +54,7 @@ func (c *call) failed(ctx context.Context, err error) answer {
 		return answer{response: tooLarge().response, status: c.unprotected}
 	}
 	op := c.endpoint.operation.Operation()
-	response, retryAfter := c.endpoint.m.failed(ctx, err, "operation", op.Name, "key_hash", c.endpoint.operation.RecordKey(c.asked))
+	response, retryAfter := c.endpoint.m.failed(ctx, err, "operation", op.Name, "tenant", c.asked.Tenant, "key_hash", c.endpoint.operation.RecordKey(c.asked))
 	return answer{response: response, retryAfter: retryAfter, status: c.unprotected}
 }
 

@@ -35,8 +35,8 @@ var ErrTooLarge = errors.New("webhook: the body is too large")
 
 // Config says whose webhooks are taken. The zero value of each field but Secrets means its default.
 type Config struct {
-	// Secrets are those that the provider may sign with, 1 to 8 of them. While a secret is replaced, both are here: the new
-	// one first, and the old one until the provider has stopped using it. Required.
+	// Secrets are those that the provider may sign with, 1 to 8 of them, each of 16 bytes or more. While a secret is replaced, both
+	// are here: the new one first, and the old one until the provider has stopped using it. Required.
 	Secrets []string
 	// Source returns the secrets as they are now, for processes that outlive them. It is called when no known secret has made
 	// a signature that is of now, at most once in SourceEvery. Its failure is returned, and is no error of the kind

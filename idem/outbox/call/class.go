@@ -52,7 +52,7 @@ func classes(listed map[int]Class) (map[int]Class, error) {
 	}
 	for _, status := range mustBeListed {
 		if _, ok := listed[status]; !ok {
-			return nil, broken(status, nil, "must be listed: only the provider's documentation says what it proves")
+			return nil, broken(status, nil, fmt.Sprintf("must be listed, as each of %v: only the provider's documentation says what it proves", mustBeListed))
 		}
 	}
 	all := make(map[int]Class, len(listed))
