@@ -68,7 +68,7 @@ func (g *Guard) request(ctx context.Context, p *procedure, call Call) (idem.Requ
 
 // serve runs the handler. A status is a response, which the engine stores or not by its HTTP status.
 func (p *procedure) serve(ctx context.Context, tx *idem.Tx, h Handler) (idem.Response, error) {
-	collected := &Tx{OperationID: tx.OperationID()}
+	collected := &Tx{id: tx.OperationID()}
 	if p.kind != idem.KindWrapped {
 		ctx = context.WithValue(ctx, txKey{}, collected)
 	}

@@ -10,10 +10,12 @@ import (
 // commits none of them, also where it is stored. Where the condition of a write fails that has idem.Reject, the caller gets a
 // status with the problem's code as its reason.
 type Tx struct {
-	// OperationID is a good source for the ids of what the call creates.
-	OperationID idem.OperationID
-	writes      []idem.Write
+	id     idem.OperationID
+	writes []idem.Write
 }
+
+// OperationID is a good source for the ids of what the call creates.
+func (t *Tx) OperationID() idem.OperationID { return t.id }
 
 // Write adds business writes.
 func (t *Tx) Write(writes ...idem.Write) { t.writes = append(t.writes, writes...) }

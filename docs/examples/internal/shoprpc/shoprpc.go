@@ -41,7 +41,7 @@ func (t Till) Pay(ctx context.Context, request *shopv1.PayRequest) (*shopv1.PayR
 		}
 		return nil, refused.Err()
 	}
-	payment := &shopv1.PayResponse{Payment: string(tx.OperationID), Order: request.GetOrder(), Amount: request.GetAmount()}
+	payment := &shopv1.PayResponse{Payment: string(tx.OperationID()), Order: request.GetOrder(), Amount: request.GetAmount()}
 	tx.Write(t.Payments.Insert(payment))
 	return payment, nil
 }
