@@ -2,6 +2,7 @@ package export_test
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"os"
 	"strings"
@@ -55,6 +56,44 @@ func noExponents(t *testing.T, n *yaml.Node) {
 	for _, child := range n.Content {
 		noExponents(t, child)
 	}
+}
+
+// What docs/own-stack.md adds to the template refers to resources that the template, or the page, has.
+func TestThePageRefersToWhatTheSAMTemplateHas(t *testing.T) {
+	page, err := os.ReadFile("../../docs/own-stack.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "```yaml\n")
+	text, _, closed := strings.Cut(rest, "```")
+	var added struct {
+		Resources map[string]any `yaml:"Resources"`
+	}
+	var tree yaml.Node
+	if err := errors.Join(yaml.Unmarshal([]byte(text), &added), yaml.Unmarshal([]byte(text), &tree)); err != nil || !found || !closed {
+		t.Fatal(err)
+	}
+	resources := samDocument(t)["Resources"].(map[string]any)
+	if resources["ApiFunction"] == nil || added.Resources["ApiFunction"] == nil {
+		t.Error("the page adds no gateway to the API's function")
+	}
+	for _, name := range references(&tree) {
+		if resources[name] == nil && added.Resources[name] == nil {
+			t.Errorf("%s is in neither", name)
+		}
+	}
+}
+
+// references are the resources that !Ref and !GetAtt name.
+func references(n *yaml.Node) (names []string) {
+	if n.Tag == "!Ref" || n.Tag == "!GetAtt" {
+		name, _, _ := strings.Cut(n.Value, ".")
+		names = append(names, name)
+	}
+	for _, child := range n.Content {
+		names = append(names, references(child)...)
+	}
+	return names
 }
 
 // cfn-lint, which expands what is SAM's own, finds nothing in the template.

@@ -22,6 +22,7 @@ type event struct {
 	Type   string         `json:"type"`
 	Key    idem.MessageID `json:"key"`
 	Charge string         `json:"charge"`
+	Amount int            `json:"amount"`
 }
 
 // errNoMessage: after a loss of data the event may be the only trace of a charge, so it is not acknowledged.
@@ -31,7 +32,7 @@ var errNoMessage = errors.New("there is no such message")
 func New(verifier *webhook.Verifier, engine *idem.Engine, messages outbox.Messages, worker *outbox.Worker) (http.Handler, error) {
 	// To settle twice does no harm, so nothing is locked meanwhile: optimistic, and safe to run again.
 	operation := idem.Operation{Name: "webhooks.provider", Kind: idem.KindOptimistic, SafeToRunAgain: true, Policy: idem.IETF()}
-	read, err := canonical.NewFields([]string{"/id", "/type", "/key", "/charge"}, nil) // what is read of an event; the rest may change
+	read, err := canonical.NewFields([]string{"/id", "/type", "/key", "/charge", "/amount"}, nil) // what is read of an event; the rest may change
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +78,11 @@ func settle(ctx context.Context, messages outbox.Messages, worker *outbox.Worker
 	}
 	if err != nil {
 		return err
+	}
+	var sent struct{ Amount int }
+	if err := json.Unmarshal(m.Payload, &sent); err != nil || sent.Amount != e.Amount {
+		slog.ErrorContext(ctx, "a webhook contradicts what was sent", "event", e.ID, "message", m.ID, "alarm", true)
+		return nil // the same event would say the same again: a person looks at it
 	}
 	_, err = worker.Settle(ctx, e.Key, outcome)
 	return err

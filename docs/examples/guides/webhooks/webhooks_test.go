@@ -55,33 +55,46 @@ func TestThePageShowsALateAnswer(t *testing.T) {
 	m := w.Store.Messages()[0]
 	page.Text("unknown", fmt.Sprintf("message %s: %s\n", m.Topic, m.State))
 
-	told := fmt.Sprintf(`{"id":"evt_1","type":"charge.succeeded","key":%q,"charge":"ch_1"}`, m.ID)
+	told := fmt.Sprintf(`{"id":"evt_1","type":"charge.succeeded","key":%q,"charge":"ch_1","amount":500}`, m.ID)
 	send := func(body, signedBy string, at time.Time) int {
 		t.Helper()
 		return check.Send(t, hooks, "POST", "/webhooks/provider", "", body, "Provider-Signature", webhook.Sign(signedBy, at, []byte(body))).Status
 	}
 	now := w.Clock.Now()
+	other := fmt.Sprintf(`{"id":"evt_4","type":"charge.succeeded","key":%q,"charge":"ch_1","amount":1}`, m.ID)
 	page.Text("answers", fmt.Sprintf(`forged                     %d
 signed 6 minutes ago       %d
 about an unknown message   %d
+with another amount        %d, %s
 the charge                 %d
 the charge, sent again     %d
 `,
 		send(told, "whsec_somebody_else_s", now),
 		send(told, secret, now.Add(-6*time.Minute)),
-		send(`{"id":"evt_2","type":"charge.succeeded","key":"op_none.1","charge":"ch_2"}`, secret, now),
+		send(`{"id":"evt_2","type":"charge.succeeded","key":"op_none.1","charge":"ch_2","amount":500}`, secret, now),
+		send(other, secret, now), stateOf(w, m.ID),
 		send(told, secret, now),
 		send(told, secret, now)))
 	page.Send("final", payments, "POST", "/payments", "order-17", `{"amount":500}`).Want(t, 201, "replayed")
 
 	// What a provider adds to an event that it sends again, such as a count, does not make it another event.
-	if got := send(fmt.Sprintf(`{"id":"evt_1","type":"charge.succeeded","key":%q,"charge":"ch_1","pending_webhooks":2}`, m.ID), secret, now); got != 204 {
+	if got := send(fmt.Sprintf(`{"id":"evt_1","type":"charge.succeeded","key":%q,"charge":"ch_1","amount":500,"pending_webhooks":2}`, m.ID), secret, now); got != 204 {
 		t.Errorf("the charge, sent again with another count, was answered with %d", got)
 	}
 
 	// A webhook that contradicts the end changes nothing, and is acknowledged: an alarm is in the log.
-	if got := send(fmt.Sprintf(`{"id":"evt_3","type":"charge.declined","key":%q,"charge":"ch_1"}`, m.ID), secret, now); got != 204 {
+	if got := send(fmt.Sprintf(`{"id":"evt_3","type":"charge.declined","key":%q,"charge":"ch_1","amount":500}`, m.ID), secret, now); got != 204 {
 		t.Errorf("the contradiction was answered with %d", got)
 	}
 	check.Send(t, payments, "POST", "/payments", "order-17", `{"amount":500}`).Want(t, 201, "replayed")
+}
+
+// stateOf is the message's state, where the page shows it.
+func stateOf(w *check.World, id idem.MessageID) string {
+	for _, m := range w.Store.Messages() {
+		if m.ID == id {
+			return "message " + string(m.State)
+		}
+	}
+	return "no message"
 }
