@@ -8,15 +8,18 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// latencyEstimate is how long an operation takes, as this process has seen it: the median of the
-// last nine. One that waited for an operator does not count. It is what Retry-After is derived from.
+// latencyEstimate is how long an operation takes, as this process has seen it: the median of the last nine, from the third on. So
+// one that waited for an operator tells nothing about the others. It is what Retry-After is derived from.
 type latencyEstimate struct {
 	mu   sync.Mutex
 	took []time.Duration
 	next int // where the next one goes, once there are latencySamples
 }
 
-const latencySamples = 9
+const (
+	latencySamples    = 9
+	latencySamplesMin = 3
+)
 
 func (l *latencyEstimate) observe(took time.Duration) {
 	if took < 0 {
@@ -32,11 +35,11 @@ func (l *latencyEstimate) observe(took time.Duration) {
 	l.next = (l.next + 1) % latencySamples
 }
 
-// expected is 0 where nothing was seen. Of an even number it is the shorter of the two in the middle.
+// expected is 0 where too little was seen. Of an even number it is the shorter of the two in the middle.
 func (l *latencyEstimate) expected() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.took) == 0 {
+	if len(l.took) < latencySamplesMin {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(l.took))

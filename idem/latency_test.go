@@ -37,7 +37,9 @@ func TestRetryAfterOfARunningRequestFollowsItsPace(t *testing.T) {
 			}
 			<-ended
 		}
-		duplicate(time.Second, time.Second) // nothing is known yet
+		for n := range 3 { // too little is known yet
+			duplicate(time.Second+time.Duration(n)*time.Millisecond, time.Second)
+		}
 		duplicate(time.Second, 9*time.Second)
 		duplicate(9500*time.Millisecond, time.Second)
 	})
@@ -48,7 +50,11 @@ func TestRetryAfterEndsWithTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		op := w.register(idem.Operation{Kind: idem.KindAtomic})
-		w.do(op, request(`1`), slow(20*time.Second))
+		for _, key := range []string{"a", "b", "c"} {
+			before := request(`1`)
+			before.Key = key
+			w.do(op, before, slow(20*time.Second))
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
 		defer cancel()
 		req := request(`1`)
@@ -67,13 +73,17 @@ func TestRetryAfterOfAPendingOperationFollowsItsPace(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		op := w.register(idem.Operation{Kind: idem.KindDeferred})
-		first := w.do(op, request(`1`), w.handler(202))
-		if first.RetryAfter != time.Second {
-			t.Errorf("nothing known: Retry-After %v, want 1 s", first.RetryAfter)
+		for _, key := range []string{"a", "b", "c"} {
+			r := request(`1`)
+			r.Key = key
+			first := w.do(op, r, w.handler(202))
+			if first.RetryAfter != time.Second {
+				t.Errorf("too little known: Retry-After %v, want 1 s", first.RetryAfter)
+			}
+			time.Sleep(8 * time.Second)
+			w.settle(first.OperationID)
+			w.do(op, r, w.handler(202)) // the replay tells
 		}
-		time.Sleep(8 * time.Second)
-		w.settle(first.OperationID)
-		w.do(op, request(`1`), w.handler(202)) // the replay tells
 		second := request(`1`)
 		second.Key = "second"
 		if result := w.do(op, second, w.handler(202)); result.RetryAfter != 8*time.Second {
@@ -102,6 +112,10 @@ func TestRetryAfterIsNotThatOfAnOutlier(t *testing.T) {
 			w.settle(accepted.OperationID)
 			w.do(op, r, w.handler(202)) // the replay tells
 			return r
+		}
+		settled("first", time.Hour)
+		if _, result := begin("alone"); result.RetryAfter != time.Second {
+			t.Errorf("after an hour's wait of the first: Retry-After %v, want 1 s", result.RetryAfter)
 		}
 		for _, key := range []string{"a", "b", "c"} {
 			settled(key, 2*time.Second)
