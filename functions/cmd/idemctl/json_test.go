@@ -42,7 +42,7 @@ var answers = jsonpage.Types{
 // commandAnswers are what the commands answer, in the page's words.
 var commandAnswers = map[string]string{
 	"drift": "report", "redrive --dead-letters": "letters", "tables check": "tables", "tables restore": "result", "tables prepare": "result",
-	"keys check": "opened", "keys export": "result", "keys import": "result",
+	"keys check": "opened", "keys export": "result", "keys import": "result", "keys erase": "result",
 	"missing restore": "array of restored", "account collect": "result", "account compare": "comparison",
 	"apikey create": "created", "apikey revoke": "result", "apikey list": "array of key",
 }
@@ -179,10 +179,11 @@ func (p *page) sealedKeys() {
 	p.shows(idemctl.ExitOK, "keys", "check")
 	p.shows(idemctl.ExitOK, "keys", "export", file, "--reason", "r")
 	p.shows(idemctl.ExitOK, "keys", "export", file, "--reason", "r", "--write")
-	p.otherRegion(os.Getenv("KMS_KEY_ID"))
+	p.otherRegion(os.Getenv("KMS_KEY_ID")) // whose table the last line erases from
 	p.shows(idemctl.ExitRefused, "keys", "check")
 	p.shows(idemctl.ExitOK, "keys", "import", file, "--reason", "r")
 	p.shows(idemctl.ExitOK, "keys", "import", file, "--reason", "r", "--write")
+	p.shows(idemctl.ExitOK, "keys", "erase", lambdatest.Tenant, "--reason", "r", "--write")
 }
 
 func (p *page) keys() {

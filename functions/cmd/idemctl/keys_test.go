@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +23,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/seal"
 	"github.com/idem-go/idem-aws/idem/seal/awskms"
 	"github.com/idem-go/idem-aws/idem/seal/tablekeys"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // encrypted is a desk whose stack encrypts, and has a settled payment.
@@ -106,6 +108,38 @@ func TestKeysGoToAnotherRegion(t *testing.T) {
 		if !slices.ContainsFunc(entries, func(e operator.Entry) bool { return e.Action == action && e.Reason == "ticket 17" && e.Actor == "ada" }) {
 			t.Errorf("the audit log has no %s: %+v", action, entries)
 		}
+	}
+}
+
+// A tenant's keys are erased once it is written, and for good: what is stored cannot be opened. Nobody is erased by a name that is misspelt.
+func TestKeysOfATenantAreErased(t *testing.T) {
+	d, keys := encrypted(t)
+	erases := []string{"keys", "erase", lambdatest.Tenant, "--reason", "ticket 17"}
+	if _, errs := d.exits(idemctl.ExitRefused, "keys", "erase", lambdatest.Tenant+"x", "--reason", "ticket 17", "--write"); !strings.Contains(errs, "has no keys of a tenant") {
+		t.Error(errs)
+	}
+	if out, _ := d.exits(idemctl.ExitOK, erases...); !strings.Contains(out, "dry run: would erase the keys of tenant") {
+		t.Error(out)
+	}
+	if _, err := keys.Current(t.Context(), lambdatest.Tenant); err != nil {
+		t.Fatalf("a dry run erased them: %v", err)
+	}
+	for range 2 {
+		if out, _ := d.exits(idemctl.ExitOK, append(erases, "--write")...); !strings.Contains(out, "erased the keys of tenant") {
+			t.Error(out)
+		}
+	}
+	if _, err := keys.Current(t.Context(), lambdatest.Tenant); !errors.Is(err, storage.ErrErased) {
+		t.Errorf("%v, want them erased", err)
+	}
+	if got := answered[awsctl.KeysAnswer](d, "keys", "check"); got.Erased == 0 || len(got.Unreadable) > 0 {
+		t.Errorf("%+v", got)
+	}
+	entries := answered[[]operator.Entry](d, "audit")
+	if !slices.ContainsFunc(entries, func(e operator.Entry) bool {
+		return e.Action == "keys erase" && e.Actor == "ada" && strings.Contains(e.Outcome, lambdatest.Tenant)
+	}) {
+		t.Errorf("the audit log does not say it: %+v", entries)
 	}
 }
 

@@ -33,7 +33,7 @@ type Config struct {
 	Deployment func(context.Context) (Deployment, error)
 	// Open makes what the desk works with. It is called by each command that needs a desk.
 	Open func(context.Context) (Opened, error)
-	// Encrypts says that the application encrypts what it stores: there are the commands keys check, export and import. The store
+	// Encrypts says that the application encrypts what it stores: there are the commands keys check, export, import and erase. The store
 	// that Open returns must then open what is encrypted. Default: no.
 	Encrypts bool
 	// App is what the application adds: Find, Drift, Console, Commands, Now. New sets Build and Letters. Default: nothing.
@@ -101,7 +101,7 @@ func New(cfg Config) idemctl.App {
 	}}
 	if cfg.Encrypts {
 		app.Commands = append(app.Commands, idemctl.Command{
-			Name: "keys", Help: "Check, export and import the keys that tenants' data is encrypted with, for a fail-over to another Region.", Grammar: newDataKeys(cfg),
+			Name: "keys", Help: "Check the keys that tenants' data is encrypted with, erase a tenant's, and carry them to another Region.", Grammar: newDataKeys(cfg),
 		})
 	}
 	app.Commands = append(app.Commands, cfg.App.Commands...)

@@ -27,10 +27,11 @@ type dataKeys struct {
 	Check  checkKeys  `cmd:"" help:"Open everything in the tables that is encrypted, and list the tenants of which something can't be opened."`
 	Export exportKeys `cmd:"" help:"Write the wrapped data keys of all tenants to a new file, for another Region."`
 	Import importKeys `cmd:"" help:"Put the wrapped data keys of a file into the table of keys, before anything executes there."`
+	Erase  eraseKeys  `cmd:"" help:"Erase the data keys of one tenant for good: nothing that is stored of it can be read any more, here or from a backup."`
 }
 
 func newDataKeys(cfg Config) *dataKeys {
-	return &dataKeys{checkKeys{cfg}, exportKeys{cfg: cfg}, importKeys{cfg: cfg}}
+	return &dataKeys{checkKeys{cfg}, exportKeys{cfg: cfg}, importKeys{cfg: cfg}, eraseKeys{cfg: cfg}}
 }
 
 var (
@@ -246,6 +247,35 @@ func (f *exported) erase(tenants []string) error {
 		f.Tenants[at].ErasedThrough, f.Tenants[at].Keys = f.Tenants[at].Current, nil
 	}
 	return nil
+}
+
+type eraseKeys struct {
+	cfg    Config `kong:"-"`
+	Tenant string `arg:"" help:"The tenant, as the application names it."`
+	idemctl.Reasoned
+}
+
+// Run implements the command. It may be repeated. A tenant without keys is refused: a name that is misspelt erases nobody, and leaves no
+// tombstone that would refuse somebody later.
+func (e *eraseKeys) Run(d *idemctl.Desk) error {
+	in, err := e.cfg.keys(d.Context())
+	if err != nil {
+		return err
+	}
+	return shown(d, e.Write, operator.Task{
+		Name: "keys erase", Subject: "keys of " + in.table,
+		Would: fmt.Sprintf("erase the keys of tenant %q for good: stored answers, and messages that wait for their delivery, are never read again", e.Tenant),
+		Judge: func(ctx context.Context) error {
+			all, err := in.everyone(ctx)
+			if err == nil && !slices.ContainsFunc(all, func(w tablekeys.Wrapped) bool { return w.Tenant == e.Tenant }) {
+				err = fmt.Errorf("%w: %s has no keys of a tenant %q", operator.ErrRefused, in.table, e.Tenant)
+			}
+			return err
+		},
+		Act: func(ctx context.Context) (string, error) {
+			return fmt.Sprintf("erased the keys of tenant %q", e.Tenant), in.Erase(ctx, e.Tenant)
+		},
+	}, e.Change())
 }
 
 // takes refuses a file whose keys the stack could not unwrap, and one with other keys than the table has.
