@@ -100,7 +100,7 @@ type OperationCount struct {
 	Operation string `json:"operation"`
 	Requests  int    `json:"requests"`
 	// Again counts those with the content of an earlier one, as far as writesMax reaches: what its client sent again. It is 0 for
-	// reads, which anybody may repeat.
+	// reads, which anybody may repeat, and for UpdateItem: two additions to a counter look the same.
 	Again int `json:"again"`
 }
 
@@ -203,8 +203,8 @@ func (s *state) count(q request) {
 	}
 }
 
-// writing are the operations that change rows. No two writes of a store have the same content: each has a revision of its own.
-var writing = []string{"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"}
+// writing are the operations that write rows. No two writes of a store have the same content: each has a revision of its own.
+var writing = []string{"PutItem", "DeleteItem", "TransactWriteItems"}
 
 func (s *state) draw(q request) Step {
 	if s.down {
