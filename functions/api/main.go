@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -39,11 +40,15 @@ func handler(ctx context.Context, cfg config.API) (awslambda.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := engine(ctx, cfg, parts)
+	tenants, err := identity.NewLimits()
 	if err != nil {
 		return nil, err
 	}
-	identify, err := identifier(cfg, parts)
+	engine, err := engine(ctx, cfg, parts, tenants)
+	if err != nil {
+		return nil, err
+	}
+	identify, err := identifier(cfg, parts, tenants)
 	if err != nil {
 		return nil, err
 	}
@@ -66,12 +71,12 @@ func handler(ctx context.Context, cfg config.API) (awslambda.Handler, error) {
 }
 
 // engine reads final records from memory where that is configured; whatever decides by writing asks the store.
-func engine(ctx context.Context, cfg config.API, parts delivery.Parts) (*idem.Engine, error) {
+func engine(ctx context.Context, cfg config.API, parts delivery.Parts, tenants *identity.Limits) (*idem.Engine, error) {
 	fingerprints, err := fingerprinter(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	limits, err := limits(cfg, parts)
+	limits, err := limits(cfg, parts, tenants)
 	if err != nil {
 		return nil, err
 	}
@@ -115,8 +120,9 @@ func fingerprinter(ctx context.Context, cfg config.API) (*canonical.Fingerprinte
 	return fingerprints, nil
 }
 
-// limits are every tenant's, where there are any. A key counts as active for its retention, in whole hours.
-func limits(cfg config.API, parts delivery.Parts) (idem.Quota, error) {
+// limits are every tenant's, where there are any: its own, and the deployment's for the rest. A key counts as active for its
+// retention, in whole hours.
+func limits(cfg config.API, parts delivery.Parts, tenants *identity.Limits) (idem.Quota, error) {
 	if !cfg.Limited() {
 		return nil, nil
 	}
@@ -124,12 +130,15 @@ func limits(cfg config.API, parts delivery.Parts) (idem.Quota, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := quota.Limits{
-		NewKeysPerSecond: cfg.NewKeysPerSecond, ActiveKeys: cfg.ActiveKeys, LookUpsPerSecond: cfg.LookUpsPerSecond,
-		WaitsPerSecond: cfg.WaitsPerSecond,
+	of := func(tenant string) quota.Limits {
+		own := tenants.Of(tenant)
+		return quota.Limits{
+			NewKeysPerSecond: cmp.Or(own.NewKeysPerSecond, cfg.NewKeysPerSecond), ActiveKeys: cmp.Or(own.ActiveKeys, cfg.ActiveKeys),
+			LookUpsPerSecond: cmp.Or(own.LookUpsPerSecond, cfg.LookUpsPerSecond), WaitsPerSecond: cmp.Or(own.WaitsPerSecond, cfg.WaitsPerSecond),
+		}
 	}
 	return quota.New(counters, quota.Config{
-		Limits: func(string) quota.Limits { return all }, ActiveFor: (cfg.Retention + time.Hour - 1).Truncate(time.Hour),
+		Limits: of, ActiveFor: (cfg.Retention + time.Hour - 1).Truncate(time.Hour),
 	})
 }
 
@@ -154,10 +163,10 @@ func inline(parts delivery.Parts) (*outbox.Inline, error) {
 	return outbox.NewInline(worker)
 }
 
-func identifier(cfg config.API, parts delivery.Parts) (func(*http.Request) (middleware.Identity, error), error) {
+func identifier(cfg config.API, parts delivery.Parts, tenants *identity.Limits) (func(*http.Request) (middleware.Identity, error), error) {
 	switch cfg.Auth {
 	case config.AuthGateway:
-		return identity.Gateway, nil
+		return identity.Gateway(tenants), nil
 	case config.AuthFunction:
 		keys, err := apikey.New(apikey.Config{
 			Table: apikey.Table{Client: parts.Client, Name: cfg.APIKeysTable}, CacheAge: cfg.APIKeyCacheAge, Logger: parts.Logger,
@@ -165,7 +174,7 @@ func identifier(cfg config.API, parts delivery.Parts) (func(*http.Request) (midd
 		if err != nil {
 			return nil, fmt.Errorf("configuration: API_KEY_CACHE_AGE: %w", err)
 		}
-		return identity.Function(keys), nil
+		return identity.Function(keys, tenants), nil
 	}
 	return nil, fmt.Errorf("configuration: AUTH = %q", cfg.Auth)
 }

@@ -2,13 +2,17 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
+	keytable "github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
@@ -62,6 +66,55 @@ func TestQuotaAcrossFunctions(t *testing.T) {
 	}
 	if refused == 0 {
 		t.Error("20 look-ups passed a limit of one per second")
+	}
+}
+
+// What an operator has written on a tenant's keys is its limit, in place of the deployment's, whoever authenticates: without a
+// deployment, and for this tenant alone. What is malformed there lifts no limit.
+func TestQuotaOfOneTenant(t *testing.T) {
+	for _, auth := range []string{"gateway", "function"} {
+		t.Run(auth, func(t *testing.T) {
+			s := lambdatest.New(t)
+			counters := s.Idempotency + "-quota"
+			if err := dynamotest.CreateTable(t.Context(), s.Client, counters, schema.Quota()); err != nil {
+				t.Fatal(err)
+			}
+			for name, value := range map[string]string{"QUOTA_TABLE": counters, "QUOTA_ACTIVE_KEYS": "3", "AUTH": auth, "API_KEY_CACHE_AGE": "0s"} {
+				t.Setenv(name, value)
+			}
+			h := started(t)
+			sent := 0
+			wants := func(limits string, statuses ...int) {
+				t.Helper()
+				limited(t, s, limits)
+				for _, status := range statuses {
+					sent++
+					event := strings.Replace(string(lambdatest.Sample(t, "api-http-payment")), "order-17", fmt.Sprint("order-", sent), 1)
+					event = strings.Replace(event, `"tenant": "tenant-a"`, `"tenant": "tenant-a", "limits": "`+limits+`"`, 1)
+					if got := invoke(t, h, []byte(event)); got.StatusCode != status {
+						t.Errorf("key %d with limits %q: %d, want %d", sent, limits, got.StatusCode, status)
+					}
+				}
+			}
+			wants("", 202)
+			wants("active_keys=1", 429)
+			for _, limits := range []string{"active_keys=2", "active_keys=none", "active_keys=4"} {
+				wants(limits, 202, 429)
+			}
+			wants("", 429)
+		})
+	}
+}
+
+// limited writes limits on the samples' key, as a gateway's authorizer would read them.
+func limited(t *testing.T, s *lambdatest.Stage, limits string) {
+	t.Helper()
+	for _, key := range s.Items(t, s.APIKeys) {
+		delete(key, keytable.KeyLimits)
+		if limits != "" {
+			key[keytable.KeyLimits] = &types.AttributeValueMemberS{Value: limits}
+		}
+		s.Put(t, s.APIKeys, key)
 	}
 }
 

@@ -90,11 +90,12 @@ func (a authorizer) authorize(ctx context.Context, event json.RawMessage) (any, 
 	return verdict.policy(req.MethodARN), nil
 }
 
-// contextTenant and contextScopes are where the api function finds them: identity.ContextTenant and ContextScopes, without what
-// else comes with that package.
+// contextTenant, contextScopes and contextLimits are where the api function finds them: identity.ContextTenant and so on, without
+// what else comes with that package.
 const (
 	contextTenant = "tenant"
 	contextScopes = "scopes"
+	contextLimits = "limits"
 )
 
 // verdict is what either form of answer says.
@@ -104,9 +105,13 @@ type verdict struct {
 }
 
 func allow(key apikey.Key) verdict {
-	return verdict{effect: "Allow", principal: key.Tenant, context: map[string]any{
+	v := verdict{effect: "Allow", principal: key.Tenant, context: map[string]any{
 		contextTenant: key.Tenant, contextScopes: apikey.JoinScopes(key.Scopes),
 	}}
+	if limits := key.Limits.String(); limits != "" {
+		v.context[contextLimits] = limits
+	}
+	return v
 }
 
 // deny names a principal all the same, because the form of a policy requires one; nothing of it says a tenant.

@@ -123,6 +123,21 @@ func TestAuthorizeForARESTAPI(t *testing.T) {
 	}
 }
 
+// A tenant's own limits are said to the function, in both forms, and where it has none nothing is.
+func TestAuthorizeSaysTheTenantsLimits(t *testing.T) {
+	s := lambdatest.New(t)
+	a := authorizer{keys: s.Keys(t), log: discard()}
+	if err := s.KeyTable().Limit(t.Context(), lambdatest.Tenant, token.ID(lambdatest.Token), apikey.Limits{NewKeysPerSecond: 5, LookUpsPerSecond: 9}); err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range []string{"authorizer-http", "authorizer-rest-token", "authorizer-rest-request"} {
+		got, err := answered(t, a, sent(t, event, "Bearer "+lambdatest.Token))
+		if err != nil || !strings.Contains(got, `"limits":"new_keys=5 look_ups=9"`) {
+			t.Errorf("%s: %s, %v", event, got, err)
+		}
+	}
+}
+
 // Store trouble fails closed, and is no word about the caller: the gateway's 500, not 401 or 403.
 func TestAuthorizeWhileTheTableIsDown(t *testing.T) {
 	client := dynamotest.Client("http://127.0.0.1:1", func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
@@ -143,8 +158,9 @@ func TestAuthorizeWhileTheTableIsDown(t *testing.T) {
 }
 
 func TestContextIsWhereTheAPILooks(t *testing.T) {
-	if contextTenant != identity.ContextTenant || contextScopes != identity.ContextScopes {
-		t.Errorf("the authorizer writes %q, %q; the api reads %q, %q", contextTenant, contextScopes, identity.ContextTenant, identity.ContextScopes)
+	if contextTenant != identity.ContextTenant || contextScopes != identity.ContextScopes || contextLimits != identity.ContextLimits {
+		t.Errorf("the authorizer writes %q, %q, %q; the api reads %q, %q, %q",
+			contextTenant, contextScopes, contextLimits, identity.ContextTenant, identity.ContextScopes, identity.ContextLimits)
 	}
 }
 

@@ -57,6 +57,8 @@ const (
 	// KeyCreatedBy and KeyRevokedBy are the operators.
 	KeyCreatedBy = "cb"
 	KeyRevokedBy = "rb"
+	// KeyLimits are the tenant's own limits, on each of its keys; not there where it has the deployment's.
+	KeyLimits = "lm"
 	// KeyGone is the TTL, in epoch seconds: only of keys that expire, and long after that.
 	KeyGone = "ttl"
 )

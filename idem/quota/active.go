@@ -7,6 +7,8 @@ import (
 
 // active is an instance's part of a limit on keys that are remembered.
 type active struct {
+	// limit is the one that everything below was asked for under.
+	limit int64
 	// have are rights in hand until haveUntil, counted in the hour, in hours since 1970.
 	have, hour int64
 	haveUntil  time.Time
@@ -49,8 +51,12 @@ type hours struct {
 func (a *active) take(ctx context.Context, now time.Time, h hours) (time.Duration, error) {
 	hour := now.Unix() / secondsPerHour
 	a.window.turn(now.Unix() / 60)
-	if a.have > 0 && !now.Before(a.haveUntil) {
+	changed := a.limit != h.limit
+	if a.have > 0 && (changed || !now.Before(a.haveUntil)) {
 		a.bringBack(ctx, hour, h)
+	}
+	if changed {
+		a.limit, a.met, a.fullUntil = h.limit, false, time.Time{}
 	}
 	if untilNext := startOf(hour + 1).Sub(now); a.have == 0 {
 		if now.Before(a.fullUntil) {

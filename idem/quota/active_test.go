@@ -45,6 +45,32 @@ func TestActiveKeysCountByTheHour(t *testing.T) {
 	}
 }
 
+// A limit that is changed holds at once: what an instance has in hand under the limit before comes back, and one that has met that
+// limit asks again.
+func TestAChangedLimitOfActiveKeysHoldsAtOnce(t *testing.T) {
+	limits := quota.Limits{ActiveKeys: 1_000_000_000}
+	f := newFleetOf(t, quota.Config{Limits: func(string) quota.Limits { return limits }}, 0)
+	admitted := func(limit int64, tries int) (n int) {
+		limits.ActiveKeys = limit
+		for range tries {
+			if _, err := f.instances[0].NewKey(t.Context(), "a"); err == nil {
+				n++
+			} else {
+				f.refused(err)
+			}
+		}
+		return n
+	}
+	for _, step := range []struct {
+		limit       int64
+		tries, want int
+	}{{1_000_000_000, 2, 2}, {1, 3, 0}, {5, 10, 3}, {5, 10, 0}, {6, 10, 1}} {
+		if got := admitted(step.limit, step.tries); got != step.want {
+			t.Errorf("%d of %d at a limit of %d, want %d", got, step.tries, step.limit, step.want)
+		}
+	}
+}
+
 // A new day is a new counter; the day before still counts.
 func TestActiveKeysCountAcrossMidnight(t *testing.T) {
 	f := newFleet(t, quota.Limits{ActiveKeys: 3}, 0)

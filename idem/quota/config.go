@@ -45,7 +45,7 @@ const ShardRate = 500
 // Config is what New takes besides the counters. The zero value of each field means its default.
 type Config struct {
 	// Limits are a tenant's: defaults and exceptions. It is asked often and must not block; all instances should say the
-	// same. Required.
+	// same. A limit of active keys that changes holds from the next request on, one of a rate from the next window on. Required.
 	Limits func(tenant string) Limits
 	// Window is what a rate is averaged over: a tenant may use up its rights of a window in one burst. Whole seconds, 1 s
 	// to 1 min, the same in all instances. Default 1 s.

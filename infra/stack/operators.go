@@ -20,7 +20,7 @@ func (p parts) addOperators(stack awscdk.Stack, audit *idemconstruct.Audit) {
 	}{
 		{"OperatorRead", "idemctl: inspect, list, audit, drift and apikey list. Changes nothing.", p.operatorReads(audit)},
 		{"OperatorChange", "idemctl --write, beside OperatorRead: resolve, close, release, redrive, reconcile, sweep, refuse-before set, account collect and compare.", p.operatorChanges(audit)},
-		{"OperatorKeys", "idemctl apikey create and revoke.", p.operatorMakesKeys(audit)},
+		{"OperatorKeys", "idemctl apikey create, limit and revoke.", p.operatorMakesKeys(audit)},
 		{recovery, "idemctl tables restore and prepare, keys check, export and import, and the other commands on restored tables, beside OperatorRead and OperatorChange. Attach it for a recovery only.", p.operatorRecovers()},
 	} {
 		made := awsiam.NewManagedPolicy(stack, jsii.String(policy.id), &awsiam.ManagedPolicyProps{

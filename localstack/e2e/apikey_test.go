@@ -3,13 +3,17 @@
 package e2e
 
 import (
+	"crypto/rand"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
+	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
 // madeKey is what the command answers that makes a key.
@@ -21,7 +25,13 @@ type madeKey struct {
 // apiKey makes a key of tenant-a with the operator's command, and returns a client that has it, and its name in commands.
 func (c command) apiKey(name string, more ...string) (api, string) {
 	c.Helper()
-	args := append([]string{"apikey", "create", "--tenant", "tenant-a", "--name", name, "--test", "--reason", "ticket 18", "--write"}, more...)
+	return c.apiKeyOf("tenant-a", name, more...)
+}
+
+// apiKeyOf makes a key of any tenant.
+func (c command) apiKeyOf(tenant, name string, more ...string) (api, string) {
+	c.Helper()
+	args := append([]string{"apikey", "create", "--tenant", tenant, "--name", name, "--test", "--reason", "ticket 18", "--write"}, more...)
 	made := said[madeKey](c, args...)
 	if !strings.HasPrefix(made.Key, "idem_test_") || made.Subject == "" {
 		c.Fatalf("apikey create says %+v", made)
@@ -72,4 +82,47 @@ func TestAnAPIKeyEnds(t *testing.T) {
 		})
 	}
 	settledOnce(t, paid)
+}
+
+// payments-api.md "Limits of one tenant": an operator's limit holds after at most a minute and without a deployment, for that tenant
+// alone, and never for what was accepted before. What is refused executes nothing, and is executed once the limit is lifted.
+func TestOneTenantIsLimitedWithoutADeployment(t *testing.T) {
+	t.Parallel()
+	const cacheAge = time.Minute
+	tenant := "tenant-" + rand.Text()[:8] // a test before, on this stack, may have left limits
+	c := builtCommand(t)
+	limited, _ := c.apiKeyOf(tenant, "limited")
+	limit := func(limits ...string) {
+		t.Helper()
+		if done := said[operator.Result](c, slices.Concat([]string{"apikey", "limit", tenant, "--reason", "ticket 18", "--write"}, limits)...); done.State != operator.EntryDone {
+			t.Fatalf("limited: %+v", done)
+		}
+	}
+	before := pay("limited-before", card("ok"))
+	limited.do(t, before).is(t, http.StatusAccepted)
+	limit("--active-keys", "1")
+	began, keys := time.Now(), 0
+	var refused request
+	eventually(t, 2*cacheAge, func() string { // each process learns of it when what it holds of the key is too old
+		keys++
+		refused = pay(fmt.Sprintf("limited-%d", keys), card("ok"))
+		if got := limited.once(t, refused); got.status != http.StatusTooManyRequests || time.Since(began) < cacheAge {
+			return fmt.Sprintf("key %d got %d after %s", keys, got.status, time.Since(began))
+		}
+		return ""
+	})
+	limited.once(t, refused).isProblem(t, http.StatusTooManyRequests, "idempotency_quota_exceeded")
+	limited.settle(t, before).is(t, http.StatusCreated).says(t, "replayed")
+	chargedOnce(t, before, provider.Succeeded)
+	if made := chargesOf(t, refused.key); len(made) != 0 {
+		t.Errorf("a refused payment charged %+v", made)
+	}
+	settledOnce(t, pay("limited-bystander", card("ok")))
+	limit("--default")
+	eventually(t, 2*cacheAge, func() string {
+		if got := limited.once(t, refused); got.status == http.StatusTooManyRequests {
+			return "the limit is not lifted"
+		}
+		return ""
+	})
 }

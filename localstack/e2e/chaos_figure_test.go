@@ -28,6 +28,7 @@ const (
 	tableKills      = "processes killed, and more"
 	tableProvider   = "faults that the provider served"
 	tableDynamoDB   = "faults on the way to DynamoDB"
+	tableRetries    = "what was sent again"
 	tableLogs       = "what the functions logged"
 	tableOperations = "operations, by answer"
 	tableSpans      = "time, in ms"
@@ -36,7 +37,7 @@ const (
 )
 
 var tables = []string{
-	tableRequests, tableKills, tableProvider, tableDynamoDB, tableLogs, tableOperations, tableSpans, tableQueue, tableChecks,
+	tableRequests, tableKills, tableProvider, tableDynamoDB, tableRetries, tableLogs, tableOperations, tableSpans, tableQueue, tableChecks,
 }
 
 // add counts n more.

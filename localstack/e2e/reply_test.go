@@ -18,11 +18,14 @@ var losses = map[string]faultproxy.Rule{
 	"late": {Fault: faultproxy.Late, Times: 4, DelayMillis: 700},
 }
 
-// moments are the requests to DynamoDB whose replies are lost. The settlement is the second transaction of a payment.
-var moments = []struct {
+// moneyMoment is a request to DynamoDB on the way of an operation.
+type moneyMoment struct {
 	name, operation string
 	rule            faultproxy.Rule
-}{
+}
+
+// moments are the requests to DynamoDB whose replies are lost. The settlement is the second transaction of a payment.
+var moments = []moneyMoment{
 	{"reserve", operationTransfers, faultproxy.Rule{Operation: "PutItem"}},
 	{"commit", operationTransfers, faultproxy.Rule{Operation: "TransactWriteItems"}},
 	{"insert", operationPayments, faultproxy.Rule{Operation: "TransactWriteItems"}},

@@ -66,6 +66,12 @@ var skies = map[string][]struct {
 		{0.03, []faultproxy.Step{{Fault: faultproxy.Refuse500}}},
 		{0.03, []faultproxy.Step{{Fault: faultproxy.CutReply}}},
 	},
+	"Query": { // the queues of sweep and reconciler
+		{0.04, []faultproxy.Step{{Fault: faultproxy.Throttle}}},
+		{0.03, []faultproxy.Step{{Fault: faultproxy.Refuse500}}},
+		{0.03, []faultproxy.Step{{Fault: faultproxy.CutReply}}},
+		{0.03, []faultproxy.Step{{Fault: faultproxy.DelayReply, DelayMillis: 400}}},
+	},
 }
 
 // weatherRules are the skies' under a seed, each with its own. Each fault is injected once for certain, spread over the
@@ -89,6 +95,7 @@ const (
 	weatherMoved   = 30 // by each transfer; not all of them are possible
 	weatherMoves   = 60
 	weatherPaid    = 20
+	weatherKeyless = 10  // payments whose provider ignores keys: it is called once at most
 	weatherRefund  = 300 // of the 1999 of one payment
 	weatherRefunds = 12
 	weatherPayouts = 10 // of orderAmount, from one account of orderFunds
@@ -110,6 +117,7 @@ func TestMoneyAddsUpInBadWeather(t *testing.T) { // design.md I1 to I6, I9
 	w := newWeather(t)
 	defer w.figures.print(w.out)
 	certain, atRate := weatherRules(*weatherSeed)
+	w.out.Line("weather: seed %d; again: -run %s -weather.seed %d", *weatherSeed, t.Name(), *weatherSeed)
 	must(t, deployed.dynamodb.Reset(t.Context())) // the counts are this test's
 	calm := disturb(t, slices.Concat(certain, atRate)...)
 	w.race(t)
@@ -138,6 +146,9 @@ func newWeather(t *testing.T) *weather {
 	for i := range weatherPaid {
 		w.story(operationPayments, pay(fmt.Sprintf("weather-pay-%d", i), card("weather")))
 	}
+	for i := range weatherKeyless {
+		w.story(operationPayments, pay(fmt.Sprintf("weather-keyless-%d", i), fmt.Sprintf("legacy_weather_%s_%d", run, i)))
+	}
 	for i := range weatherRefunds {
 		w.story(operationRefunds, giveBack(fmt.Sprintf("weather-refund-%d", i), w.paid.ID, weatherRefund))
 	}
@@ -154,11 +165,23 @@ func (w *weather) story(operation string, r request) {
 	})
 }
 
-// race lets all clients begin at once. Half of them use idem/client; the others send again by Retry-After.
+// race lets all clients begin at once. Half of them use idem/client; the others send again by Retry-After. Meanwhile sweep and
+// reconciler run every second: they read queues in this weather, too.
 func (w *weather) race(t *testing.T) {
 	t.Helper()
 	began := time.Now()
-	var clients sync.WaitGroup
+	ctx, over := context.WithCancel(t.Context())
+	var runs, clients sync.WaitGroup
+	runs.Go(func() {
+		for ctx.Err() == nil {
+			if err := hasten(ctx); err != nil && ctx.Err() == nil {
+				t.Errorf("beside the clients: %v", err)
+			}
+			idle(ctx, time.Second)
+		}
+	})
+	defer runs.Wait()
+	defer over()
 	for i, s := range w.stories {
 		clients.Go(func() {
 			if i%2 == 0 {
@@ -185,6 +208,13 @@ func (w *weather) tally(t *testing.T, certain int) {
 	}
 	w.figures.add(tableDynamoDB, "all faults", total)
 	w.figures.add(tableDynamoDB, "all requests", counts.Requests)
+	for _, of := range counts.Operations {
+		w.figures.add(tableRetries, "requests to DynamoDB, "+of.Operation, of.Requests)
+		if of.Again > 0 {
+			w.figures.add(tableRetries, "writes that a function sent again as they were, "+of.Operation, of.Again)
+		}
+	}
+	w.figures.add(tableRetries, "requests that clients sent again", w.figures.sum(tableRequests, "requests sent")-len(w.stories))
 	states, err := deployed.dynamodb.Rules(t.Context())
 	must(t, err)
 	for _, rule := range states[:certain] {
@@ -276,7 +306,9 @@ func (w *weather) judge(t *testing.T) {
 		}
 		told[fmt.Sprintf("%s %d", s.operation, s.final.status)]++
 		if s.operation == operationPayments {
-			s.chargedAsTold(r, chargesOf(t, s.request.key))
+			charges := chargesOf(t, s.request.key)
+			s.chargedAsTold(r, charges)
+			w.called(s, charges)
 		}
 	}
 	for what, n := range told {
@@ -285,6 +317,28 @@ func (w *weather) judge(t *testing.T) {
 	w.moved(t, left.rows)
 	w.givenBack(t, told)
 	w.paidOut(t, told)
+}
+
+// called: a provider that ignores keys was called once, and what was called again under a key is counted. That there was no call more
+// than claims is looked at when all tests are over.
+func (w *weather) called(s *story, charges []provider.Object) {
+	for _, charge := range charges {
+		if charge.Kind == provider.LegacyCharge {
+			w.figures.add(tableRetries, "calls of a provider that ignores keys, beyond one for each charge", charge.Attempts-1)
+			if charge.Attempts != 1 {
+				s.blame("I2: a provider that ignores keys was called %d times: %+v", charge.Attempts, charge)
+			}
+			continue
+		}
+		w.repeated("charges", charge)
+	}
+}
+
+// repeated counts the calls under a key that the provider had seen.
+func (w *weather) repeated(what string, made ...provider.Object) {
+	for _, object := range made {
+		w.figures.add(tableRetries, "calls of the provider under a key that it had seen, for "+what, object.Attempts-1)
+	}
 }
 
 // moved: each transfer that a client was told has one row, each other none, and the balances follow from what was told.
@@ -333,7 +387,9 @@ func (w *weather) moved(t *testing.T, rows []item) {
 func (w *weather) givenBack(t *testing.T, told map[string]int) {
 	t.Helper()
 	n := told[operationRefunds+" 201"]
-	if made := refundsOf(t, w.charge); len(made) != n || n != int(w.paid.Amount/weatherRefund) {
+	made := refundsOf(t, w.charge)
+	w.repeated("refunds", made...)
+	if len(made) != n || n != int(w.paid.Amount/weatherRefund) {
 		t.Errorf("I2: the provider made %d refunds, %d were told, and %d fit into the payment", len(made), n, w.paid.Amount/weatherRefund)
 	}
 	refunded(t, w.paid.ID, int64(n)*weatherRefund)
@@ -346,6 +402,8 @@ func (w *weather) paidOut(t *testing.T, told map[string]int) {
 	if n != orderFunds/orderAmount {
 		t.Errorf("I6: %d payouts were told, and the account affords %d", n, orderFunds/orderAmount)
 	}
+	screened, paid := w.order.made(t)
+	w.repeated("screenings and payouts", slices.Concat(screened, paid)...)
 	w.order.cost(t, n, n, int64(n)*orderAmount)
 	w.order.holds(t, n)
 }

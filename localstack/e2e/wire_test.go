@@ -58,17 +58,34 @@ type metOnce struct {
 	source                string // of a payment
 }
 
+// moneyBack are the transactions of a refund, whose worker calls the provider, and of a payout, which its request itself takes through
+// both of its calls.
+var moneyBack = []moneyMoment{
+	{"refund", operationRefunds, faultproxy.Rule{Operation: "TransactWriteItems"}},
+	{"refund-settle", operationRefunds, faultproxy.Rule{Operation: "TransactWriteItems", After: 1}},
+	{"payout", operationPayouts, faultproxy.Rule{Operation: "TransactWriteItems"}},
+	{"screening-settle", operationPayouts, faultproxy.Rule{Operation: "TransactWriteItems", After: 1}},
+	{"payout-settle", operationPayouts, faultproxy.Rule{Operation: "TransactWriteItems", After: 2}},
+}
+
+// keeping is the call that keeps the answer of a provider that ignores keys, as long as it can't be settled. unsettledTimes is how often
+// its settlement is refused: more often than one worker tries.
+const (
+	keeping        = "keep"
+	unsettledTimes = 60
+)
+
+// partOfTrace is what every request about the payment contains, and not what the rule of its error names.
+func partOfTrace(name string) string { return trace(operationPayments, name)[1:] }
+
 // metOnces are the errors at each call. The release of a record is its second single write, after the reserve; the release
 // of a message its second, after the claim.
 var metOnces = func() (all []metOnce) {
-	releases := []struct {
-		name, operation string
-		rule            faultproxy.Rule
-	}{
+	releases := []moneyMoment{
 		{"release", operationTransfers, faultproxy.Rule{Operation: "PutItem", After: 1}},
 		{"back-off", operationPayments, faultproxy.Rule{Operation: "PutItem", After: 1}},
 	}
-	for _, call := range append(releases, moments...) {
+	for _, call := range slices.Concat(releases, moments, moneyBack, []moneyMoment{{keeping, operationPayments, faultproxy.Rule{Operation: "UpdateItem"}}}) {
 		for _, err := range wireErrors {
 			if err.transactions && call.rule.Operation != "TransactWriteItems" {
 				continue
@@ -80,6 +97,11 @@ var metOnces = func() (all []metOnce) {
 				laidOut.dynamodb = append(laidOut.dynamodb, faultproxy.Rule{
 					Operation: "GetItem", Contains: accountKeys + "tenant-a/" + accountName(m.name+"-from"), Fault: faultproxy.Expired, Times: 1,
 				})
+			case keeping: // its settlement is refused for longer than a worker tries
+				laidOut.dynamodb = append(laidOut.dynamodb, faultproxy.Rule{
+					Operation: "TransactWriteItems", Contains: partOfTrace(m.name), Fault: faultproxy.Refuse503, After: 1, Times: unsettledTimes,
+				})
+				m.source = "legacy_" + m.name + "_" + run
 			case "back-off": // its provider has no time
 				m.source = troubled("card_"+m.name, provider.Rule{On: provider.Charge, Fault: provider.RateLimit, Times: 1})
 			default:
@@ -96,8 +118,9 @@ func TestEachErrorAtEachCallEndsInOneEffect(t *testing.T) { // design.md "What a
 	for _, m := range metOnces {
 		t.Run(m.call+"/"+m.err.name, func(t *testing.T) {
 			t.Parallel()
-			m.answered(t, deployed.tenantA.once(t, m.request(t)))
-			m.once(t)
+			r, once := m.request(t)
+			m.answered(t, deployed.tenantA.once(t, r))
+			once(t)
 			if applied := met(t, trace(m.operation, m.name)); applied != 1 {
 				t.Errorf("the error was met %d times, want once", applied)
 			}
@@ -105,45 +128,74 @@ func TestEachErrorAtEachCallEndsInOneEffect(t *testing.T) { // design.md "What a
 	}
 }
 
-// request opens the accounts of a transfer.
-func (m metOnce) request(t *testing.T) request {
+// request makes what it is about, and says what takes it to its end and fails the test unless it had one effect.
+func (m metOnce) request(t *testing.T) (request, func(t *testing.T)) {
 	t.Helper()
-	if m.operation == operationPayments {
-		return pay(m.name, m.source)
+	switch m.operation {
+	case operationPayments:
+		return pay(m.name, m.source), m.once
+	case operationRefunds:
+		p, charge := paid(t, m.name+"-paid", m.source)
+		r := giveBack(m.name, p.ID, 500)
+		return r, func(t *testing.T) {
+			t.Helper()
+			m.ended(t, r)
+			if made := refundsOf(t, charge); len(made) != 1 || made[0].Attempts != 1 {
+				t.Errorf("the provider made %+v, want one refund by one call", made)
+			}
+			refunded(t, p.ID, 500)
+		}
+	case operationPayouts:
+		o := placeable(t, m.name, iban(m.name))
+		return o.request(), func(t *testing.T) {
+			t.Helper()
+			m.ended(t, o.request())
+			if screened, paid := o.made(t); len(screened) != 1 || len(paid) != 1 || screened[0].Attempts != 1 || paid[0].Attempts != 1 {
+				t.Errorf("the provider made %+v and %+v, want one of each by one call", screened, paid)
+			}
+			o.cost(t, 1, 1, orderAmount)
+		}
 	}
-	return move(m.name, open(t, m.name+"-from", 100), open(t, m.name+"-to", 0), 10)
+	return move(m.name, open(t, m.name+"-from", 100), open(t, m.name+"-to", 0), 10), m.once
+}
+
+// ended takes a request to its final answer, which is replayed.
+func (m metOnce) ended(t *testing.T, r request) {
+	t.Helper()
+	final := deployed.tenantA.settle(t, r).is(t, http.StatusCreated)
+	same(t, deployed.tenantA.do(t, r).says(t, "replayed"), final)
 }
 
 // answered judges the first answer. The engine sends again whatever it may, so that the client sees three errors only: those
 // that say for certain that nothing happened, and that sending the same again is in vain.
 func (m metOnce) answered(t *testing.T, first reply) {
 	t.Helper()
-	asked := m.call == "reserve" || m.call == "commit" || m.call == "insert"
+	asked := slices.Contains([]string{"reserve", "commit", "insert", "refund", "payout"}, m.call)
 	switch {
 	case m.call == "release", asked && m.err.step.Fault == faultproxy.Expired:
 		first.comesBack(t).isProblem(t, http.StatusServiceUnavailable, "idempotency_store_unavailable")
 	case asked && m.err.step.Fault == faultproxy.Mismatch:
 		first.isProblem(t, http.StatusInternalServerError, "internal_error")
-	case m.operation == operationPayments:
+	case m.operation == operationPayouts && first.status == http.StatusAccepted: // its worker ends it
+		first.says(t, "executed")
+	case m.operation == operationPayments, m.operation == operationRefunds:
 		first.is(t, http.StatusAccepted).says(t, "executed")
 	default:
 		first.is(t, http.StatusCreated).says(t, "executed")
 	}
 }
 
-// once takes the request to its end and fails the test unless it had one effect.
+// once takes a payment or transfer to its end and fails the test unless it had one effect.
 func (m metOnce) once(t *testing.T) {
 	t.Helper()
 	if m.operation == operationTransfers {
 		from, to := accountName(m.name+"-from"), accountName(m.name+"-to")
-		r := move(m.name, from, to, 10)
-		final := deployed.tenantA.settle(t, r).is(t, http.StatusCreated)
-		same(t, deployed.tenantA.do(t, r).says(t, "replayed"), final)
+		m.ended(t, move(m.name, from, to, 10))
 		movedOnce(t, from, to, 100, 10)
 		return
 	}
 	delivery := m.call == "claim" || m.call == "back-off"
-	if delivery && m.err.step.Fault == faultproxy.Expired {
+	if delivery && m.err.step.Fault == faultproxy.Expired || m.call == keeping {
 		sweptUntilDelivered(t, m.name)
 	}
 	attempts := 1
@@ -197,8 +249,9 @@ func TestErrorsThatStayEndInOneEffect(t *testing.T) { // design.md "One request,
 		t.Run(fmt.Sprintf("%s of %s after %d, %s", b.call, b.operation, b.after, b.err.name), func(t *testing.T) {
 			t.Parallel()
 			m := metOnce{operation: b.operation, name: b.name, source: card("wire")}
-			b.first(t, deployed.tenantA.once(t, m.request(t)))
-			m.once(t)
+			r, once := m.request(t)
+			b.first(t, deployed.tenantA.once(t, r))
+			once(t)
 			if applied := met(t, trace(b.operation, b.name)); applied != b.times {
 				t.Errorf("the error was met %d times, want %d", applied, b.times)
 			}
@@ -247,8 +300,9 @@ func TestASequenceOfErrorsOnTheSameBytesEndsInOneEffect(t *testing.T) { // desig
 	for _, s := range sequelsOf {
 		t.Run(s.call+"/"+s.name, func(t *testing.T) {
 			t.Parallel()
-			s.m.answered(t, deployed.tenantA.once(t, s.m.request(t)))
-			s.m.once(t)
+			r, once := s.m.request(t)
+			s.m.answered(t, deployed.tenantA.once(t, r))
+			once(t)
 			rules, err := deployed.dynamodb.Rules(t.Context())
 			must(t, err)
 			for _, rule := range rules {
@@ -260,9 +314,17 @@ func TestASequenceOfErrorsOnTheSameBytesEndsInOneEffect(t *testing.T) { // desig
 	}
 }
 
-// TestPartialBatchesAreReadToTheirEnd runs alone: the fold of a collecting account asks for its transfers in one batch, whose
+// batchErrors are what a read of a batch meets, one after the other, and after them half of each batch.
+var batchErrors = []faultproxy.Rule{
+	{Operation: "BatchGetItem", Fault: faultproxy.Throttle, Times: 1},
+	{Operation: "BatchGetItem", Fault: faultproxy.Refuse500, Times: 1},
+	{Operation: "BatchGetItem", Fault: faultproxy.CutReply, Times: 1},
+	{Operation: "BatchGetItem", Fault: faultproxy.Partial},
+}
+
+// TestBatchesAreReadToTheirEnd runs alone: the fold of a collecting account asks for its transfers in one batch, whose
 // keys nobody knows before.
-func TestPartialBatchesAreReadToTheirEnd(t *testing.T) { // payments-api.md: Collecting accounts
+func TestBatchesAreReadToTheirEnd(t *testing.T) { // payments-api.md: Collecting accounts
 	const count, amount = 5, 10
 	from, to := open(t, "partial-from", count*amount), open(t, "partial-to", 0)
 	haveCollect(t, "tenant-a", to, 1)
@@ -273,7 +335,7 @@ func TestPartialBatchesAreReadToTheirEnd(t *testing.T) { // payments-api.md: Col
 	for _, got := range together(t, requests, deployed.tenantA.resolve) {
 		got.is(t, http.StatusCreated)
 	}
-	calm := disturb(t, faultproxy.Rule{Operation: "BatchGetItem", Fault: faultproxy.Partial})
+	calm := disturb(t, batchErrors...)
 	eventually(t, soon, func() string {
 		must(t, hasten(t.Context()))
 		if got := balance(t, to); got != count*amount {
@@ -284,8 +346,10 @@ func TestPartialBatchesAreReadToTheirEnd(t *testing.T) { // payments-api.md: Col
 	counts, err := deployed.dynamodb.Counts(t.Context())
 	must(t, err)
 	calm()
-	if !slices.ContainsFunc(counts.Faults, func(c faultproxy.Count) bool { return c.Fault == faultproxy.Partial }) {
-		t.Errorf("no batch was answered in part: %+v", counts)
+	for _, rule := range batchErrors {
+		if !slices.ContainsFunc(counts.Faults, func(c faultproxy.Count) bool { return c.Operation == rule.Operation && c.Fault == rule.Fault }) {
+			t.Errorf("no batch met %s: %+v", rule.Fault, counts)
+		}
 	}
 	if left := balance(t, from); left != 0 {
 		t.Errorf("%d left, want nothing", left)

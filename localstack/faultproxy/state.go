@@ -88,11 +88,24 @@ type Count struct {
 	Count int    `json:"count"`
 }
 
-// Counts are the requests since the last reset, and the faults among them by operation, fault and code.
+// Counts are the requests since the last reset, in all and by operation, and the faults among them by operation, fault and code.
 type Counts struct {
-	Requests int     `json:"requests"`
-	Faults   []Count `json:"faults"`
+	Requests   int              `json:"requests"`
+	Operations []OperationCount `json:"operations"`
+	Faults     []Count          `json:"faults"`
 }
+
+// OperationCount is how many requests of an operation there were.
+type OperationCount struct {
+	Operation string `json:"operation"`
+	Requests  int    `json:"requests"`
+	// Again counts those with the content of an earlier one, as far as writesMax reaches: what its client sent again. It is 0 for
+	// reads, which anybody may repeat, and for UpdateItem: two additions to a counter look the same.
+	Again int `json:"again"`
+}
+
+// writesMax is how many different writes are remembered since the last reset.
+const writesMax = 1 << 18
 
 // state is everything between two resets, which replace it whole: what waits in an old one is thrown away.
 type state struct {
@@ -100,22 +113,25 @@ type state struct {
 	logMax int
 	done   chan struct{} // closed by stop
 
-	mu        sync.Mutex
-	stopped   bool
-	down      bool
-	rules     []*armed
-	sequences map[[sha256.Size]byte]sequence // by the content of the requests that they are for
-	counts    map[Count]int                  // by what is counted, Count.Count 0
-	log       []*Entry
-	seq       int
-	released  chan struct{} // closed and replaced by release
-	waiting   Waiting
+	mu         sync.Mutex
+	stopped    bool
+	down       bool
+	rules      []*armed
+	sequences  map[[sha256.Size]byte]sequence // by the content of the requests that they are for
+	counts     map[Count]int                  // by what is counted, Count.Count 0
+	operations map[string]*OperationCount
+	writes     map[[sha256.Size]byte]bool // the content of those seen
+	log        []*Entry
+	seq        int
+	released   chan struct{} // closed and replaced by release
+	waiting    Waiting
 }
 
 func newState(now func() time.Time, logMax int) *state {
 	return &state{
 		now: now, logMax: logMax, done: make(chan struct{}), released: make(chan struct{}),
 		sequences: map[[sha256.Size]byte]sequence{}, counts: map[Count]int{},
+		operations: map[string]*OperationCount{}, writes: map[[sha256.Size]byte]bool{},
 	}
 }
 
@@ -157,6 +173,7 @@ func (s *state) arrive(q request) (*Entry, Step) {
 	if step.Fault != "" {
 		s.counts[Count{Operation: q.operation, Fault: step.Fault, Code: strings.TrimSpace(step.Code + " " + step.Reason)}]++
 	}
+	s.count(q)
 	s.seq++
 	e := &Entry{
 		Seq: s.seq, Operation: q.operation, Tables: append([]string{}, q.tables...), Token: q.token,
@@ -165,6 +182,29 @@ func (s *state) arrive(q request) (*Entry, Step) {
 	s.log = append(s.log[max(0, len(s.log)-s.logMax+1):], e)
 	return e, step
 }
+
+// count adds a request to those of its operation.
+func (s *state) count(q request) {
+	of := s.operations[q.operation]
+	if of == nil {
+		of = &OperationCount{Operation: q.operation}
+		s.operations[q.operation] = of
+	}
+	of.Requests++
+	if !slices.Contains(writing, q.operation) {
+		return
+	}
+	content := q.content()
+	switch {
+	case s.writes[content]:
+		of.Again++
+	case len(s.writes) < writesMax:
+		s.writes[content] = true
+	}
+}
+
+// writing are the operations that write rows. No two writes of a store have the same content: each has a revision of its own.
+var writing = []string{"PutItem", "DeleteItem", "TransactWriteItems"}
 
 func (s *state) draw(q request) Step {
 	if s.down {
@@ -295,11 +335,15 @@ func (s *state) ruleStates() []RuleState {
 func (s *state) counted() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := Counts{Requests: s.seq, Faults: []Count{}}
+	out := Counts{Requests: s.seq, Operations: []OperationCount{}, Faults: []Count{}}
 	for c, n := range s.counts {
 		c.Count = n
 		out.Faults = append(out.Faults, c)
 	}
+	for _, of := range s.operations {
+		out.Operations = append(out.Operations, *of)
+	}
+	slices.SortFunc(out.Operations, func(a, b OperationCount) int { return cmp.Compare(a.Operation, b.Operation) })
 	slices.SortFunc(out.Faults, func(a, b Count) int {
 		return cmp.Or(cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Fault, b.Fault), cmp.Compare(a.Code, b.Code))
 	})

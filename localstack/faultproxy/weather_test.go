@@ -122,13 +122,13 @@ func TestFaultsAreCountedByOperationAndCode(t *testing.T) {
 	b.statuses(3)
 	counts, err := b.Counts(t.Context())
 	b.must(err)
-	const want = "{5 [{PutItem throttle  2} {TransactWriteItems mismatch  1} " +
+	const want = "{5 [{PutItem 3 2} {TransactWriteItems 2 1}] [{PutItem throttle  2} {TransactWriteItems mismatch  1} " +
 		"{TransactWriteItems throttle TransactionCanceledException ProvisionedThroughputExceeded 1}]}"
 	if got := fmt.Sprint(counts); got != want {
 		t.Errorf("counts\n%s, want\n%s", got, want)
 	}
 	b.must(b.Reset(t.Context()))
-	if counts, err = b.Counts(t.Context()); err != nil || counts.Requests != 0 || len(counts.Faults) != 0 {
+	if counts, err = b.Counts(t.Context()); err != nil || counts.Requests != 0 || len(counts.Operations) != 0 || len(counts.Faults) != 0 {
 		t.Errorf("counts %+v after a reset, %v", counts, err)
 	}
 }

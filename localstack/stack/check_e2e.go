@@ -48,12 +48,24 @@ type suite struct {
 	name       string
 	encryption bool
 	outbox     string
-	// whole has all tests run, and not only those of againOnAnother.
+	// whole has all tests run, and not only those of againOnAnother, on a stack with quotas.
 	whole bool
 	// killLoop has the kill loop run there, too.
 	killLoop bool
 	// rehearse has runbooks rehearsed there at the end.
 	rehearse bool
+}
+
+// contexts are those of the suite's stack that no option is for. Quotas are on, as every production stage has them; the tests are one
+// tenant's, and so they are so wide that only a tenant with limits of its own meets one.
+func (s suite) contexts() map[string]string {
+	contexts := map[string]string{"retainTables": strconv.FormatBool(s.rehearse)}
+	if s.whole {
+		for _, quota := range []string{"quotaNewKeys", "quotaActiveKeys", "quotaLookUps", "quotaWaits"} {
+			contexts[quota] = "1000000000"
+		}
+	}
+	return contexts
 }
 
 // e2eOn brings up a stack of its own, beside any that a person runs, tests it and takes it down whatever happened.
@@ -62,7 +74,7 @@ func (c *Check) e2eOn(ctx context.Context, on suite) (err error) {
 	s, err := New(Options{
 		Root: c.Root, State: state, EnvFile: filepath.Join(state, "run.env"), Emulator: on.emulator, FaultProxy: true,
 		Traces: true, Encryption: on.encryption, Outbox: on.outbox,
-		Contexts: map[string]string{"retainTables": strconv.FormatBool(on.rehearse)},
+		Contexts: on.contexts(),
 	}, c.Out)
 	if err != nil {
 		return err

@@ -22,7 +22,8 @@ import (
 type apiKeys struct {
 	Create createKey `cmd:"" help:"Create a key, and show it once. It is stored nowhere."`
 	Revoke revokeKey `cmd:"" help:"Revoke a key for ever."`
-	List   listKeys  `cmd:"" help:"List the keys: names, scopes, last use and ids. The keys themselves are not known."`
+	Limit  limitKeys `cmd:"" help:"Set what a tenant may ask for, in place of what the deployment says for every tenant."`
+	List   listKeys  `cmd:"" help:"List the keys: names, scopes, limits, last use and ids. The keys themselves are not known."`
 }
 
 // keyTable is the table that the environment names.
@@ -84,15 +85,19 @@ func (c *createKey) Run(d *idemctl.Desk) error {
 	if c.Test {
 		prefix = token.Test
 	}
+	earlier, err := keys.List(d.Context(), c.Tenant)
+	if err != nil {
+		return err
+	}
 	secret, new := token.New(prefix), c.key()
-	new.ID = token.ID(secret)
+	new.ID, new.Limits = token.ID(secret), limitsOf(earlier)
 	subject := new.ID
 	if !c.Write {
 		subject = c.Name // a dry run makes none
 	}
 	result, err := d.Do(operator.Task{
 		Name: "apikey create", Subject: subject, Tenant: c.Tenant,
-		Would: fmt.Sprintf("create a key of %s that is for %s and expires %s", c.Tenant, apikey.JoinScopes(new.Scopes), day(new.ExpiresAt)),
+		Would: fmt.Sprintf("create a key of %s that is for %s and expires %s, with %s", c.Tenant, apikey.JoinScopes(new.Scopes), day(new.ExpiresAt), limitWords(new.Limits)),
 		Act:   func(ctx context.Context) (string, error) { return "created", keys.Insert(ctx, new) },
 	}, c.Change())
 	if idemctl.Unfinished(err) {
@@ -174,10 +179,10 @@ func (l *listKeys) Run(d *idemctl.Desk) error {
 	var rows [][]string
 	for _, k := range keys {
 		rows = append(rows, []string{
-			k.State(time.Now()), k.Tenant, k.Name, day(k.CreatedAt), day(k.ExpiresAt), day(k.LastUsed), k.ID, apikey.JoinScopes(k.Scopes),
+			k.State(time.Now()), k.Tenant, k.Name, day(k.CreatedAt), day(k.ExpiresAt), day(k.LastUsed), k.ID, limitWords(k.Limits), apikey.JoinScopes(k.Scopes),
 		})
 	}
-	return d.Rows(keys, []string{"state", "tenant", "name", "created", "expires", "last used", "id", "scopes"}, rows)
+	return d.Rows(keys, []string{"state", "tenant", "name", "created", "expires", "last used", "id", "limits", "scopes"}, rows)
 }
 
 func day(at time.Time) string {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,51 @@ func TestAPIKeyCreateWithoutWriteMakesNone(t *testing.T) {
 	}
 }
 
+// A tenant's limits are on each of its keys, on those that are made later too, and on nobody else's; the audit log has them.
+func TestAPIKeyLimit(t *testing.T) {
+	d := newDesk(t)
+	create := []string{"apikey", "create", "--tenant", "tenant-b", "--name", "shop", "--reason", "ticket 1", "--write"}
+	first := answered[created](d, create...)
+	limit := []string{"apikey", "limit", "tenant-b", "--reason", "ticket 2", "--new-keys", "5", "--waits", "1"}
+	limits := func() (all []string) {
+		t.Helper()
+		for _, key := range answered[[]apikey.Key](d, "apikey", "list") {
+			all = append(all, key.Tenant+" "+key.Limits.String())
+		}
+		return all
+	}
+	out, _ := d.exits(idemctl.ExitOK, limit...)
+	if got := limits(); !strings.Contains(out, "dry run: would give 1 keys of tenant-b new_keys=5 waits=1 in place of the deployment's limits") ||
+		!slices.Equal(got, []string{"tenant-a ", "tenant-b "}) {
+		t.Errorf("%s%q", out, got)
+	}
+	for range 2 { // the second changes nothing
+		d.exits(idemctl.ExitOK, append(limit, "--write")...)
+	}
+	answered[created](d, create...)
+	if got := limits(); !slices.Equal(got, []string{"tenant-a ", "tenant-b new_keys=5 waits=1", "tenant-b new_keys=5 waits=1"}) {
+		t.Errorf("%q", got)
+	}
+	if out, _ := d.exits(idemctl.ExitOK, "apikey", "list", "--tenant", "tenant-b", "--wide"); strings.Count(out, "new_keys=5 waits=1") != 2 {
+		t.Error(out)
+	}
+	if key, err := d.Keys(t).Caller(t.Context(), "Bearer "+first.Key); err != nil || key.Limits.NewKeysPerSecond != 5 {
+		t.Errorf("%+v, %v", key, err)
+	}
+	d.exits(idemctl.ExitOK, "apikey", "limit", "tenant-b", "--look-ups", "9", "--reason", "ticket 3", "--write") // what is not named is the deployment's
+	if got := limits(); !slices.Equal(got[1:], []string{"tenant-b look_ups=9", "tenant-b look_ups=9"}) {
+		t.Errorf("%q", got)
+	}
+	d.exits(idemctl.ExitOK, "apikey", "limit", "tenant-b", "--default", "--reason", "ticket 4", "--write")
+	if got := limits(); !slices.Equal(got, []string{"tenant-a ", "tenant-b ", "tenant-b "}) {
+		t.Errorf("%q", got)
+	}
+	entries := answered[[]operator.Entry](d, "audit", "--subject", "tenant-b")
+	if len(entries) != 4 || entries[3].Action != "apikey limit" || entries[3].Reason != "ticket 2" || entries[3].State != operator.EntryDone {
+		t.Errorf("%+v", entries)
+	}
+}
+
 // Where the audit log can't be written, no key is made.
 func TestAPIKeyCreateNeedsTheAuditLog(t *testing.T) {
 	d := newDesk(t)
@@ -103,6 +149,9 @@ func TestAPIKeyCreateNeedsTheAuditLog(t *testing.T) {
 func TestAPIKeyCommandLinesThatAreRefused(t *testing.T) {
 	d := newDesk(t)
 	create := func(args ...string) []string { return append([]string{"apikey", "create", "--reason", "r"}, args...) }
+	limit := func(args ...string) []string {
+		return append([]string{"apikey", "limit", "--reason", "r", "--write"}, args...)
+	}
 	for name, args := range map[string][]string{
 		"no tenant":        create("--name", "n"),
 		"no name":          create("--tenant", "t"),
@@ -111,12 +160,24 @@ func TestAPIKeyCommandLinesThatAreRefused(t *testing.T) {
 		"a name of lines":  create("--tenant", "t", "--name", "a\nb"),
 		"an unknown scope": create("--tenant", "t", "--name", "n", "--scopes", "payments:read,everything"),
 		"in the past":      create("--tenant", "t", "--name", "n", "--expires", "2020-01-01T00:00:00Z"),
+		"no limit":         limit(lambdatest.Tenant),
+		"no reason to":     {"apikey", "limit", lambdatest.Tenant, "--new-keys", "5"},
+		"a limit of 0":     limit(lambdatest.Tenant, "--new-keys", "0"),
+		"a negative limit": limit(lambdatest.Tenant, "--waits=-1"),
+		"too high a limit": limit(lambdatest.Tenant, "--look-ups", "1000000001"),
+		"half a key":       limit(lambdatest.Tenant, "--active-keys", "5.5"),
+		"two minds":        limit(lambdatest.Tenant, "--new-keys", "5", "--default"),
+		"limits of nobody": limit("a/b", "--new-keys", "5"),
 		"the key itself":   {"apikey", "revoke", lambdatest.Token, "--reason", "r"},
 	} {
 		if _, errs := d.exits(idemctl.ExitUsage, args...); errs == "" || strings.Contains(errs, lambdatest.Token) {
 			t.Errorf("%s: %q", name, errs)
 		}
 	}
+	if key := answered[[]apikey.Key](d, "apikey", "list")[0]; key.Limits != (apikey.Limits{}) {
+		t.Errorf("what is refused has written %+v", key.Limits)
+	}
+	d.exits(idemctl.ExitRefused, "apikey", "limit", "tenant-b", "--new-keys", "5", "--reason", "r", "--write")
 	d.exits(idemctl.ExitRefused, "apikey", "revoke", token.ID("nobody's"), "--reason", "r", "--write")
 	t.Setenv("API_KEYS_TABLE", "")
 	if _, errs := d.exits(idemctl.ExitUsage, "apikey", "list"); !strings.Contains(errs, "API_KEYS_TABLE") {

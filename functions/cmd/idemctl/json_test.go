@@ -36,7 +36,7 @@ var answers = jsonpage.Types{
 	"tables": reflect.TypeFor[awsctl.TablesAnswer](), "table": reflect.TypeFor[awsctl.TableAnswer](), "restored": reflect.TypeFor[restored](),
 	"comparison": reflect.TypeFor[comparison](), "transfer": reflect.TypeFor[answeredTransfer](), "account": reflect.TypeFor[comparedAccount](),
 	"totals": reflect.TypeFor[payments.Totals](), "moved": reflect.TypeFor[payments.Moved](), "total": reflect.TypeFor[payments.Total](), "created": reflect.TypeFor[created](),
-	"opened": reflect.TypeFor[awsctl.KeysAnswer](), "unreadable": reflect.TypeFor[awsctl.Unreadable](), "key": reflect.TypeFor[apikey.Key](),
+	"opened": reflect.TypeFor[awsctl.KeysAnswer](), "unreadable": reflect.TypeFor[awsctl.Unreadable](), "key": reflect.TypeFor[apikey.Key](), "limits": reflect.TypeFor[apikey.Limits](),
 }
 
 // commandAnswers are what the commands answer, in the page's words.
@@ -44,7 +44,7 @@ var commandAnswers = map[string]string{
 	"drift": "report", "redrive --dead-letters": "letters", "tables check": "tables", "tables restore": "result", "tables prepare": "result",
 	"keys check": "opened", "keys export": "result", "keys import": "result", "keys erase": "result",
 	"missing restore": "array of restored", "account collect": "result", "account compare": "comparison",
-	"apikey create": "created", "apikey revoke": "result", "apikey list": "array of key",
+	"apikey create": "created", "apikey revoke": "result", "apikey limit": "result", "apikey list": "array of key",
 }
 
 // jsonPage is docs/reference/idemctl-json.md: the text of the application's part, its sections, and those of the whole page.
@@ -193,6 +193,9 @@ func (p *page) keys() {
 	made := p.shows(idemctl.ExitOK, append(create, "--write")...).(map[string]any)
 	_, err := p.Keys(p.T).Caller(p.Context(), "Bearer "+made["key"].(string))
 	p.ok(err)
+	limit := []string{"apikey", "limit", "tenant-b", "--new-keys", "5", "--active-keys", "6", "--look-ups", "7", "--waits", "8", "--reason", "r"}
+	p.shows(idemctl.ExitOK, limit...)
+	p.shows(idemctl.ExitOK, append(limit, "--write")...)
 	revoke := []string{"apikey", "revoke", made["subject"].(string), "--reason", "r"}
 	p.shows(idemctl.ExitOK, revoke...)
 	p.shows(idemctl.ExitOK, append(revoke, "--write")...)

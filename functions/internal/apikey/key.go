@@ -26,6 +26,8 @@ type Key struct {
 	RevokedBy string    `json:"revoked_by,omitempty"`
 	// LastUsed is at most an hour, and the age of what processes hold, behind.
 	LastUsed time.Time `json:"last_used,omitzero"`
+	// Limits are the tenant's own.
+	Limits Limits `json:"limits,omitzero"`
 }
 
 // goneAfter is for how long an expired key is still listed. A key that was never to expire stays.
@@ -68,6 +70,9 @@ func (k Key) item() item {
 		it[table.KeyExpiresAt] = instant(k.ExpiresAt)
 		it[table.KeyGone] = number(k.ExpiresAt.Add(goneAfter).Unix())
 	}
+	if words := k.Limits.String(); words != "" {
+		it[table.KeyLimits] = text(words)
+	}
 	return it
 }
 
@@ -76,6 +81,7 @@ func decode(it item) (Key, error) {
 	k := Key{
 		ID: textOf(it, table.KeyID), Tenant: textOf(it, table.KeyTenant), Name: textOf(it, table.KeyName),
 		CreatedBy: textOf(it, table.KeyCreatedBy), RevokedBy: textOf(it, table.KeyRevokedBy),
+		Limits: ParseLimits(textOf(it, table.KeyLimits)),
 	}
 	if set, ok := it[table.KeyScopes].(*types.AttributeValueMemberSS); ok {
 		for _, scope := range set.Value {

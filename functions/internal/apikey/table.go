@@ -71,6 +71,27 @@ func (t Table) Revoke(ctx context.Context, id, by string, at time.Time) (Key, er
 	return decode(out.Attributes)
 }
 
+// Limit writes the tenant's limits on a key, or [ErrNoKey] where it has none of this id. The zero value removes them.
+func (t Table) Limit(ctx context.Context, tenant, id string, limits Limits) error {
+	update := &dynamodb.UpdateItemInput{
+		TableName: &t.Name, Key: item{table.KeyID: text(id)}, UpdateExpression: aws.String("REMOVE #lm"),
+		ConditionExpression:       aws.String("attribute_exists(#id) AND #tn = :tn"),
+		ExpressionAttributeNames:  map[string]string{"#id": table.KeyID, "#tn": table.KeyTenant, "#lm": table.KeyLimits},
+		ExpressionAttributeValues: item{":tn": text(tenant)},
+	}
+	if words := limits.String(); words != "" {
+		update.UpdateExpression, update.ExpressionAttributeValues[":lm"] = aws.String("SET #lm = :lm"), text(words)
+	}
+	_, err := t.Client.UpdateItem(ctx, update)
+	if none := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &none) {
+		return ErrNoKey
+	}
+	if err != nil {
+		return fmt.Errorf("apikey: limit: %w", err)
+	}
+	return nil
+}
+
 // List returns all keys, or a tenant's, by tenant and creation. It reads and holds the whole table, also for one
 // tenant, because their order is not the table's: about 230 bytes for each key, revoked ones too.
 func (t Table) List(ctx context.Context, tenant string) ([]Key, error) {

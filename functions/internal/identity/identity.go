@@ -16,20 +16,25 @@ import (
 	"github.com/idem-go/idem-aws/idem/middleware"
 )
 
-// The authorizer's names for whose the key is, and for its scopes, with spaces between them.
+// The authorizer's names for whose the key is, for its scopes, with spaces between them, and for the tenant's own limits.
 const (
 	ContextTenant = "tenant"
 	ContextScopes = "scopes"
+	ContextLimits = "limits"
 )
 
-// Gateway trusts the context of the gateway's Lambda authorizer, and nothing else: without a tenant there, 401.
-func Gateway(r *http.Request) (middleware.Identity, error) {
-	authorizer, ok := awslambda.AuthorizerFrom(r.Context())
-	tenant := authorizer.Lambda[ContextTenant]
-	if !ok || tenant == "" {
-		return middleware.Identity{}, middleware.ErrUnauthenticated
+// Gateway trusts the context of the gateway's Lambda authorizer, and nothing else: without a tenant there, 401. Limits are told of the
+// tenant's.
+func Gateway(limits *Limits) func(*http.Request) (middleware.Identity, error) {
+	return func(r *http.Request) (middleware.Identity, error) {
+		authorizer, ok := awslambda.AuthorizerFrom(r.Context())
+		tenant := authorizer.Lambda[ContextTenant]
+		if !ok || tenant == "" {
+			return middleware.Identity{}, middleware.ErrUnauthenticated
+		}
+		limits.note(tenant, apikey.ParseLimits(authorizer.Lambda[ContextLimits]))
+		return admitted(r, tenant, apikey.SplitScopes(authorizer.Lambda[ContextScopes]))
 	}
-	return admitted(r, tenant, apikey.SplitScopes(authorizer.Lambda[ContextScopes]))
 }
 
 // Authenticator finds the key in the value of an Authorization header. *apikey.Keys implements it.
@@ -37,8 +42,8 @@ type Authenticator interface {
 	Caller(ctx context.Context, authorization string) (apikey.Key, error)
 }
 
-// Function authenticates in this function; what a gateway says is not looked at.
-func Function(keys Authenticator) func(*http.Request) (middleware.Identity, error) {
+// Function authenticates in this function; what a gateway says is not looked at. Limits are told of the tenant's.
+func Function(keys Authenticator, limits *Limits) func(*http.Request) (middleware.Identity, error) {
 	return func(r *http.Request) (middleware.Identity, error) {
 		key, err := keys.Caller(r.Context(), r.Header.Get("Authorization"))
 		switch {
@@ -53,6 +58,7 @@ func Function(keys Authenticator) func(*http.Request) (middleware.Identity, erro
 		case err != nil:
 			return middleware.Identity{}, err
 		}
+		limits.note(key.Tenant, key.Limits)
 		return admitted(r, key.Tenant, key.Scopes)
 	}
 }

@@ -70,7 +70,7 @@ func changed(t *testing.T, name string, authorizer any) []byte {
 // docs/semantics.md "Words": the tenant is from the authorizer's context only.
 func TestGatewayTrustsTheAuthorizerAlone(t *testing.T) {
 	for _, name := range []string{"api-http-payment", "api-rest-payment"} {
-		if who, err := identified(t, lambdatest.Sample(t, name), identity.Gateway); err != nil || who.Tenant != lambdatest.Tenant {
+		if who, err := identified(t, lambdatest.Sample(t, name), identity.Gateway(nil)); err != nil || who.Tenant != lambdatest.Tenant {
 			t.Errorf("%s: %+v, %v, want %s", name, who, err, lambdatest.Tenant)
 		}
 	}
@@ -89,7 +89,7 @@ func TestGatewayTrustsTheAuthorizerAlone(t *testing.T) {
 		"IAM":                        lambdatest.Sample(t, "api-url-payment"),
 		"load balancer":              lambdatest.Sample(t, "api-alb-payment"),
 	} {
-		if who, err := identified(t, event, identity.Gateway); !errors.Is(err, middleware.ErrUnauthenticated) || who != (middleware.Identity{}) {
+		if who, err := identified(t, event, identity.Gateway(nil)); !errors.Is(err, middleware.ErrUnauthenticated) || who != (middleware.Identity{}) {
 			t.Errorf("%s: %+v, %v, want ErrUnauthenticated", name, who, err)
 		}
 	}
@@ -101,7 +101,7 @@ func TestScopesOpenRoutes(t *testing.T) {
 		return changed(t, "api-http-payment", map[string]any{"lambda": map[string]any{"tenant": lambdatest.Tenant, "scopes": scopes}})
 	}
 	for _, scopes := range []string{"payments:write", "accounts:read payments:write", "payments:write refunds:write"} {
-		if who, err := identified(t, with(scopes), identity.Gateway); err != nil || who.Tenant != lambdatest.Tenant {
+		if who, err := identified(t, with(scopes), identity.Gateway(nil)); err != nil || who.Tenant != lambdatest.Tenant {
 			t.Errorf("%q: %+v, %v", scopes, who, err)
 		}
 	}
@@ -109,13 +109,13 @@ func TestScopesOpenRoutes(t *testing.T) {
 		"none": "", "no member": nil, "others": "payments:read payouts:write", "one that begins so": "payments:writer",
 		"another case": "Payments:Write", "a list": []string{"payments:write"},
 	} {
-		if who, err := identified(t, with(scopes), identity.Gateway); codeOf(err) != "scope_missing" || who != (middleware.Identity{}) {
+		if who, err := identified(t, with(scopes), identity.Gateway(nil)); codeOf(err) != "scope_missing" || who != (middleware.Identity{}) {
 			t.Errorf("%s: %+v, %v, want scope_missing", name, who, err)
 		}
 	}
 	// What no scope was given to is closed, whatever the key may.
 	elsewhere := bytes.ReplaceAll(lambdatest.Sample(t, "api-http-payment"), []byte("/v1/payments"), []byte("/v1/secrets"))
-	if who, err := identified(t, elsewhere, identity.Gateway); !errors.Is(err, middleware.ErrForbidden) || who != (middleware.Identity{}) {
+	if who, err := identified(t, elsewhere, identity.Gateway(nil)); !errors.Is(err, middleware.ErrForbidden) || who != (middleware.Identity{}) {
 		t.Errorf("a route without a scope: %+v, %v, want ErrForbidden", who, err)
 	}
 }
@@ -130,7 +130,7 @@ func TestFunctionAuthenticatesByItself(t *testing.T) {
 	if _, err := s.KeyTable().Revoke(t.Context(), token.ID(revoked), "ada", time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	identify := identity.Function(s.Keys(t))
+	identify := identity.Function(s.Keys(t), nil)
 	for _, c := range []struct {
 		name, authorization, tenant string
 		err                         error
@@ -161,7 +161,7 @@ func TestFunctionAuthenticatesByItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	who, err := identified(t, lambdatest.Sample(t, "api-http-payment"), identity.Function(keys))
+	who, err := identified(t, lambdatest.Sample(t, "api-http-payment"), identity.Function(keys, nil))
 	if err == nil || errors.Is(err, middleware.ErrUnauthenticated) || errors.Is(err, middleware.ErrForbidden) || codeOf(err) != "" || who.Tenant != "" {
 		t.Errorf("table down: %+v, %v, want an error that says nothing of the caller", who, err)
 	}

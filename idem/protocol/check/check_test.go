@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -207,3 +208,39 @@ func TestEveryRuleIsRemoved(t *testing.T) {
 		t.Errorf("%d rules are named, and others are removed", len(names))
 	}
 }
+
+// TestTheReadmeCountsTheRules: how many are removed from the real code, and how many of them stories find.
+func TestTheReadmeCountsTheRules(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	planted, err := os.ReadFile(filepath.Join(root, "idem", "sim", "testdata", "planted.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, redundant := 0, 0
+	for _, m := range Mutations() {
+		found := strings.Contains("\n"+string(planted), "\n"+m.Name+"\n")
+		if m.Off == (protocol.Rules{}) {
+			continue
+		}
+		if rules++; !found && m.Redundant != "" {
+			redundant++
+		}
+	}
+	stories := strings.Count(string(planted), "\n    seed ")
+	said := regexp.MustCompile(`of (\d+) rules\s+that were removed on purpose, its stories find (\d+)\. A test says of (\w+) others why no story can, and\s+of the last (\w+) another`)
+	got := said.FindStringSubmatch(string(readme))
+	if got == nil {
+		t.Fatal("README.md does not count the rules")
+	}
+	// Which of the others has which reason, idem/sim says: a test there has a list of those that no story can find.
+	want := []string{fmt.Sprint(rules), fmt.Sprint(stories), words[rules-stories-redundant], words[redundant]}
+	if !slices.Equal(got[1:], want) {
+		t.Errorf("README.md counts %v, want %v", got[1:], want)
+	}
+}
+
+var words = []string{"none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"}
