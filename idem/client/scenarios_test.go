@@ -52,9 +52,9 @@ type sent struct {
 	Operation *string `json:"operation"`
 	Await     bool    `json:"await"`
 	Done      bool    `json:"done"`
-	// AbortInPause and AbortAfterMS are those of clients.Task.
-	AbortInPause int `json:"abort_in_pause"`
-	AbortAfterMS int `json:"abort_after_ms"`
+	// AbortInPause is that of clients.Task. AbortWhenSilent cancels the request once the server has one that it never answers.
+	AbortInPause    int  `json:"abort_in_pause"`
+	AbortWhenSilent bool `json:"abort_when_silent"`
 	// Server has one reply for each request that the client is to make: one more or one less is wrong.
 	Server []reaction `json:"server"`
 	// Lines are the Idempotency-Key headers of every request; by default they are the quoted key that the client tells.
@@ -128,13 +128,17 @@ type server struct {
 	script   []reaction
 	arrivals []arrival
 	over     chan struct{}
+	// silent is closed by silence, when a request arrives that is never answered.
+	silent  chan struct{}
+	silence func()
 	// meanwhile runs another process's send.
 	meanwhile func(sent)
 }
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	s := &server{over: make(chan struct{})}
+	s := &server{over: make(chan struct{}), silent: make(chan struct{})}
+	s.silence = sync.OnceFunc(func() { close(s.silent) })
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(func() {
 		close(s.over)
@@ -159,6 +163,10 @@ func (s *server) next(r *http.Request) (reaction, bool) {
 
 // ServeHTTP answers what the script has no reply for with a status that no client takes for another.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == silentPath {
+		s.until(r, s.silent)
+		return
+	}
 	reply, ok := s.next(r)
 	if !ok {
 		w.WriteHeader(http.StatusTeapot)
@@ -168,10 +176,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.meanwhile(*reply.Meanwhile)
 	}
 	if reply.Hang {
-		select {
-		case <-s.over:
-		case <-r.Context().Done():
-		}
+		s.silence()
+		s.until(r, s.over)
 	}
 	if reply.Hang || reply.Cut == "before" {
 		panic(http.ErrAbortHandler)
@@ -191,6 +197,18 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.(http.Flusher).Flush()
 	panic(http.ErrAbortHandler)
+}
+
+// silentPath is answered once there is a request that is not: see AbortWhenSilent.
+const silentPath = "/control/silent"
+
+// until waits until done is closed, and no longer than the client of r and the server last.
+func (s *server) until(r *http.Request, done <-chan struct{}) {
+	select {
+	case <-done:
+	case <-s.over:
+	case <-r.Context().Done():
+	}
 }
 
 // write sets the reply's headers, and returns its body.
@@ -292,7 +310,10 @@ func (tr *trial) task(send sent) clients.Task {
 		ID: tr.Name, URL: tr.server.URL + orElse(send.Path, "/v1/payments"), Method: orElse(send.Method, http.MethodPost), Body: scenarioBody,
 		Headers: map[string]string{"Content-Type": "application/json", "Authorization": scenarioToken},
 		Key:     send.Key, Operation: send.Operation, Journal: tr.journal, Await: send.Await, Done: send.Done,
-		ClockMS: epoch.UnixMilli(), AbortInPause: send.AbortInPause, AbortAfterMS: send.AbortAfterMS, Options: tr.Options,
+		ClockMS: epoch.UnixMilli(), AbortInPause: send.AbortInPause, Options: tr.Options,
+	}
+	if send.AbortWhenSilent {
+		task.AbortOn = tr.server.URL + silentPath
 	}
 	if task.Method == http.MethodGet {
 		task.Body = ""

@@ -96,8 +96,9 @@ func runAll(t *testing.T, tests []test, newHarness func(t *testing.T) Harness) {
 	}
 }
 
-// testMax bounds each test, and so its waiting for an index to catch up.
-const testMax = 30 * time.Second
+// testMax bounds each test, and so its waiting for an index to catch up. One test stores a hundred responses, of up to a megabyte:
+// under the race detector, beside other programs, that takes half a minute.
+const testMax = 2 * time.Minute
 
 // test is one clause of the contract.
 type test struct {

@@ -21,8 +21,9 @@ type Task struct {
 	// ClockMS is when the client's clock begins, in milliseconds since 1970; its pauses then take no time, but are told. 0 is
 	// the machine's clock.
 	ClockMS int64 `json:"clock_ms,omitempty"`
-	// AbortAfterMS cancels the request after real milliseconds, AbortInPause in the pause of that number, from 1.
-	AbortAfterMS int     `json:"abort_after_ms,omitempty"`
+	// AbortOn is a URL whose answer cancels the request, whatever it is; "" for none. AbortInPause cancels it in the pause of that
+	// number, from 1.
+	AbortOn      string  `json:"abort_on,omitempty"`
 	AbortInPause int     `json:"abort_in_pause,omitempty"`
 	Options      Options `json:"options"`
 }

@@ -79,8 +79,13 @@ func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisec
 func run(task clients.Task) clients.Result {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if task.AbortAfterMS > 0 {
-		defer time.AfterFunc(time.Duration(task.AbortAfterMS)*time.Millisecond, cancel).Stop()
+	if task.AbortOn != "" {
+		go func() {
+			if response, err := http.Get(task.AbortOn); err == nil {
+				_ = response.Body.Close()
+			}
+			cancel()
+		}()
 	}
 	c := &clock{now: time.UnixMilli(task.ClockMS), cancel: cancel, cancelAt: task.AbortInPause, pauses: []float64{}}
 	result := clients.Result{ID: task.ID}

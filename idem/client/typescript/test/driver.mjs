@@ -20,10 +20,9 @@ async function run(task) {
     const send = { method: task.method, headers: task.headers, signal: abort.signal };
     for (const name of ["key", "operation"]) if (task[name] !== undefined) send[name] = task[name];
     if (task.body) send.body = task.body;
-    const timer = task.abort_after_ms && setTimeout(() => abort.abort(new Error("canceled")), task.abort_after_ms);
+    if (task.abort_on) fetch(task.abort_on).finally(() => abort.abort(new Error("canceled")));
     const first = await client.fetch(task.url, send);
     const answer = task.await ? await client.await(first) : first;
-    clearTimeout(timer);
     if (task.done) await client.done(task.operation);
     const headers = Object.fromEntries(answer.headers);
     return { ...told, key: client.keyOf(answer), answer: { first: first.status, status: answer.status, headers, body: await answer.text() } };
