@@ -124,7 +124,7 @@ func (m *made) file(path, text string) error {
 	if err := m.folder(filepath.Dir(path)); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // source code is for everybody to read
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (m *made) folder(path string) error {
 	if err := m.folder(filepath.Dir(path)); err != nil {
 		return err
 	}
-	if err := os.Mkdir(path, 0o755); err != nil {
+	if err := os.Mkdir(path, 0o755); err != nil { //nolint:gosec // source code is for everybody to read
 		return err
 	}
 	m.paths = append(m.paths, path)

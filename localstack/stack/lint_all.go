@@ -2,6 +2,8 @@ package stack
 
 import (
 	"context"
+	"fmt"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/idem-go/idem-aws/localstack/emulator"
@@ -16,6 +18,11 @@ func LintAll(ctx context.Context, root string, out *progress.Printer) error {
 	}
 	arguments := append([]string{"run", "--show-stats=false"}, packages(modules...)...)
 	return out.Step("golangci-lint", func() error {
-		return emulator.Run(ctx, root, nil, filepath.Join(tool.Directory(root), "golangci-lint"), arguments...)
+		command := exec.CommandContext(ctx, filepath.Join(tool.Directory(root), "golangci-lint"), arguments...)
+		command.Dir = root
+		if findings, err := command.CombinedOutput(); err != nil {
+			return fmt.Errorf("golangci-lint: %w\n%s", err, findings) // all of them, however many
+		}
+		return nil
 	})
 }

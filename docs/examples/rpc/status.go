@@ -44,8 +44,9 @@ func outcome(result *idem.Result) *status.Status {
 		return problem(codes.Aborted, header.CodeOutcomeUnknown, "an earlier call with this key may or may not have been executed; it is being resolved", result.RetryAfter)
 	case idem.OutcomeMismatch:
 		return problem(codes.FailedPrecondition, header.CodeKeyReused, "this key was used before, with another request", 0)
+	default:
+		return status.New(codes.Internal, "the call failed")
 	}
-	return status.New(codes.Internal, "the call failed")
 }
 
 // refusal is the status of an error. What is not the caller's to know stays in the log.

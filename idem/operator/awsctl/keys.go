@@ -172,7 +172,7 @@ func (f exported) write(name string) (err error) {
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the operator names the file
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (i *importKeys) Run(d *idemctl.Desk) error {
 }
 
 func readExported(name string) (file exported, err error) {
-	text, err := os.ReadFile(name)
+	text, err := os.ReadFile(name) //nolint:gosec // the operator names the file
 	if err != nil {
 		return file, err
 	}

@@ -27,6 +27,7 @@ func Policy(step Step) idem.Policy {
 		return idem.Observe(policy)
 	case Offer:
 		policy.Name, policy.MissingKey = "optional", idem.MissingKeyUnprotected
+	case Require: // as the policy does
 	}
 	return policy
 }

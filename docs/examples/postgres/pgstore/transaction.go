@@ -210,11 +210,13 @@ func (t transaction) judge(ctx context.Context, tx pgx.Tx) (writes []func(contex
 	var message *storage.MessageConflictError
 	for _, conflict := range conflicts {
 		first = cmp.Or(first, conflict)
-		if found, ok := conflict.(*storage.MessageConflictError); ok {
+		var found *storage.MessageConflictError
+		if errors.As(conflict, &found) {
 			message = cmp.Or(message, found)
 		}
 	}
-	if record, ok := first.(*storage.RecordConflictError); ok && message != nil {
+	var record *storage.RecordConflictError
+	if errors.As(first, &record) && message != nil {
 		record.Message = message.Existing
 	}
 	return writes, first
