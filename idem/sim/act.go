@@ -28,6 +28,8 @@ type act struct {
 	met map[aim]*met
 	// saw are the revisions of rows that were read, or were in the way, or were written.
 	saw map[storage.Revision]bool
+	// wrote are the revisions that it has written.
+	wrote map[storage.Revision]bool
 	// commit is the transaction that was sent last, and tokens are those of all.
 	commit *prepared
 	tokens map[string]*prepared
@@ -41,8 +43,8 @@ type act struct {
 	answers      bool
 	ended, lease time.Time
 	// over says that the act has ended, nothing that its caller was told that nothing had happened, gaveBack that the right to a new
-	// key was given back, landed that it changed something.
-	over, nothing, gaveBack, landed bool
+	// key was given back, landed that it changed something, shown that a reply showed it its own change.
+	over, nothing, gaveBack, landed, shown bool
 	// evidence are the definite answers that the provider gave it, by message.
 	evidence map[storage.MessageID]evidence
 }
@@ -77,8 +79,8 @@ func (m *met) faults() int { return m.unheard + m.refused + m.failed }
 
 func newAct(name string, p *process) *act {
 	return &act{
-		name: name, process: p, began: time.Now(), met: map[aim]*met{}, saw: map[storage.Revision]bool{}, tokens: map[string]*prepared{},
-		evidence: map[storage.MessageID]evidence{},
+		name: name, process: p, began: time.Now(), met: map[aim]*met{}, saw: map[storage.Revision]bool{}, wrote: map[storage.Revision]bool{},
+		tokens: map[string]*prepared{}, evidence: map[storage.MessageID]evidence{},
 	}
 }
 
@@ -125,6 +127,14 @@ func (a *act) with(at aim) *met {
 	return m
 }
 
+// writes notes a revision that the act has written, and shows one that is in the way of what it sends.
+func (a *act) writes(r storage.Revision) { a.wrote[r], a.saw[r], a.landed = true, true, true }
+
+func (a *act) shows(r storage.Revision) {
+	a.saw[r] = true
+	a.shown = a.shown || a.wrote[r]
+}
+
 // hears notes what a call came to, as its caller knows it. Called with the lock held.
 func (a *act) hears(at aim, err error) {
 	var record *storage.RecordConflictError
@@ -137,17 +147,17 @@ func (a *act) hears(at aim, err error) {
 		m.own++
 	case errors.As(err, &record):
 		if r := record.Existing; r != nil {
-			a.saw[r.Revision] = true
+			a.shows(r.Revision)
 			if w := a.process.world; w.judge.owners[r.Owner] == a {
 				m.own++
 			}
 		}
 		if record.Message != nil {
-			a.saw[record.Message.Revision] = true
+			a.shows(record.Message.Revision)
 		}
 	case errors.As(err, &message):
 		if message.Existing != nil {
-			a.saw[message.Existing.Revision] = true
+			a.shows(message.Existing.Revision)
 		}
 	case errors.As(err, &failed): // it was judged
 	case errors.As(err, &unknown):

@@ -12,8 +12,7 @@ func (w *world) judgeMessage(a *act, before, m storage.Message, record storage.R
 	if a == nil {
 		return
 	}
-	a.landed = true
-	defer func() { a.saw[m.Revision] = true }()
+	defer a.writes(m.Revision)
 	id := short(string(m.ID))
 	if k := w.keyOf(m.RecordKey); m.Tenant != k.tenant || a.key != nil && a.key.tenant != k.tenant {
 		w.broken("I5: message %s to %s of %s is of tenant %s, and %s changes it", id, m.Topic, k.name, m.Tenant, a.name)
@@ -118,8 +117,11 @@ func (w *world) done(a *act, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a.over = true
-	if a.seen != "" && conflicts(err) && a.landed && !a.process.hurt.Load() {
+	switch person := a.seen != "" && !a.process.hurt.Load(); {
+	case person && a.landed && conflicts(err):
 		w.broken("decision: %s has made a change, and is told that it has not", a.name)
+	case person && a.shown && err != nil:
+		w.broken("decision: %s has made a change, was shown it, and is told %v", a.name, err)
 	}
 	w.judgeEvidence(a)
 }
