@@ -34,8 +34,9 @@ type act struct {
 	commit *prepared
 	tokens map[string]*prepared
 
-	// ran says that a handler ran, running that it runs, lost that its last transaction met a lost lock.
-	ran, running, lost bool
+	// ran says that a handler ran, running that it runs, locks that it writes under a lock, lost that the transaction of which it heard
+	// last met a lost one: what else it sent may be judged later, and it does not know.
+	ran, running, locks, lost bool
 	// late says that the handler ended after its context, made that it had its effect.
 	late, made bool
 	// answers says that a wrapped handler has ended with an answer that is to be stored: at ended, and then its lease lasted until
@@ -160,6 +161,7 @@ func (a *act) hears(at aim, err error) {
 			a.shows(message.Existing.Revision)
 		}
 	case errors.As(err, &failed): // it was judged
+		a.lost = a.locks && atLock(failed)
 	case errors.As(err, &unknown):
 		m.unheard++
 	case errors.Is(err, storage.ErrContention):
