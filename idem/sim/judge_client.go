@@ -8,14 +8,18 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// conflicts says that a decision was refused because the row was not what its author had seen.
-func conflicts(err error) bool {
+// refuses says that the author of a decision is told that it has changed nothing: the row was not what they had seen, or the contract does
+// not admit the decision.
+func refuses(err error) bool {
 	var record *storage.RecordConflictError
 	var message *storage.MessageConflictError
-	return errors.As(err, &record) || errors.As(err, &message)
+	var transition *idem.TransitionError
+	var refusal *outbox.RefusalError
+	return errors.As(err, &record) || errors.As(err, &message) || errors.As(err, &transition) || errors.As(err, &refusal)
 }
 
 // asked notes that a client asks: what the last answer said of now need not hold any more.

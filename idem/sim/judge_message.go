@@ -123,7 +123,7 @@ func (w *world) done(a *act, err error) {
 	defer w.mu.Unlock()
 	a.over = true
 	switch person := a.seen != "" && !a.process.hurt.Load(); {
-	case person && a.landed && conflicts(err):
+	case person && a.landed && refuses(err):
 		w.broken("decision: %s has made a change, and is told that it has not", a.name)
 	case person && a.shown && err != nil:
 		w.broken("decision: %s has made a change, was shown it, and is told %v", a.name, err)
