@@ -39,10 +39,11 @@ type act struct {
 	ran, running, locks, lost bool
 	// late says that the handler ended after its context, made that it had its effect.
 	late, made bool
-	// answers says that a wrapped handler has ended with an answer that is to be stored: at ended, and then its lease lasted until
-	// lease.
-	answers      bool
-	ended, lease time.Time
+	// answers says that a wrapped handler has ended with an answer that is to be stored, at ended.
+	answers bool
+	ended   time.Time
+	// lease is until when its lease lasts, as the store has confirmed it: of a renewal without a reply it does not know.
+	lease time.Time
 	// over says that the act has ended, nothing that its caller was told that nothing had happened, gaveBack that the right to a new
 	// key was given back, landed that it changed something, shown that a reply showed it its own change.
 	over, nothing, gaveBack, landed, shown bool
@@ -145,12 +146,15 @@ func (a *act) hears(at aim, err error) {
 	m := a.with(at)
 	switch {
 	case err == nil:
-		m.own++
+		if m.own++; a.key != nil && (at == reserves || at == renews) {
+			a.lease = a.process.world.judge.records[a.key.id].LeaseUntil
+		}
 	case errors.As(err, &record):
 		if r := record.Existing; r != nil {
 			a.shows(r.Revision)
 			if w := a.process.world; w.judge.owners[r.Owner] == a {
 				m.own++
+				a.lease = r.LeaseUntil
 			}
 		}
 		if record.Message != nil {

@@ -187,11 +187,10 @@ func (w *world) handled(ctx context.Context, a *act) {
 }
 
 // answers notes that a wrapped handler has an answer, which is to be stored.
-func (w *world) answers(k *key, a *act) {
+func (w *world) answers(a *act) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a.answers, a.ended = true, time.Now()
-	a.lease = w.judge.records[k.id].LeaseUntil
 }
 
 // nobodys says that a row has been nobody's for a while: the next request executes.

@@ -206,7 +206,7 @@ func (k *key) handler(p *process, body int) idem.Handler {
 			response, err := k.effect(ctx, p, run, body)
 			p.thaw()
 			if err == nil && (response.Status == 201 || response.Status == 402) {
-				w.answers(k, a)
+				w.answers(a)
 			}
 			return response, err
 		}
