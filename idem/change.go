@@ -3,6 +3,7 @@ package idem
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/internal/translation"
@@ -23,6 +24,8 @@ type change struct {
 	was storage.State
 	// ask asks what became of a record, for the errand Reconcile.
 	ask Question
+	// unheard is what the last try without a reply came to.
+	unheard error
 }
 
 // newChange returns a change of the tenant's record of an operation id, or [ErrNotLive] for an id that can't exist.
@@ -122,6 +125,9 @@ func (c *change) sendChange(ctx context.Context, a protocol.Action) protocol.Inp
 	if err != nil {
 		c.cause = err
 	}
+	if in.Reply.Code == protocol.Lost {
+		c.unheard = err
+	}
 	return in
 }
 
@@ -136,12 +142,16 @@ func (c *change) loaded(ctx context.Context, r storage.Record) (storage.Record, 
 	return loaded, err
 }
 
-// refused is the error of a change that was not made.
+// refused is the error of a change that was not made, or may not have been: where a try had no reply, it may have landed, and what is in
+// the way now may have been written on top of it.
 func (c *change) refused(code protocol.SayCode, what string) error {
 	switch code {
 	case protocol.NotLive:
 		return ErrNotLive
 	case protocol.Stale:
+		if c.unheard != nil {
+			return unavailable(fmt.Errorf("the record has changed since, before or after this landed: %w", c.unheard))
+		}
 		return &storage.RecordConflictError{Existing: c.seen}
 	case protocol.Inadmissible:
 		return &TransitionError{State: c.seen.State, Change: what}

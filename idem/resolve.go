@@ -43,7 +43,8 @@ func (e *Engine) ParkDead(ctx context.Context, key storage.RecordKey) (storage.S
 //
 // Errors: a [*storage.RecordConflictError] with the present record, where that is not the one that was seen;
 // [ErrNotLive]; [*TransitionError] for a record that is not unknown; [*ResponseError] for a response that can't be an
-// answer; [ErrResponseTooLarge]; [*UnavailableError], after which it may be called again.
+// answer; [ErrResponseTooLarge]; [*UnavailableError], after which it may be called again. The latter is also told where a
+// try had no reply and somebody has changed the record since: nobody can say whether the try landed before that.
 func (e *Engine) Resolve(ctx context.Context, tenant string, id OperationID, seen storage.Revision, response Response) (storage.Record, error) {
 	if err := e.storable(response); err != nil {
 		return storage.Record{}, err

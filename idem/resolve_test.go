@@ -277,6 +277,34 @@ func TestResolveTellsItsOwnWriteFromAnothers(t *testing.T) {
 			}
 		}))
 		_, err := w.engine.Resolve(t.Context(), "t", seen.OperationID, seen.Revision, found)
+		wantUnsure(t, err)
+	})
+}
+
+// wantUnsure demands that nothing is said about whether a change was made.
+func wantUnsure(t *testing.T, err error) {
+	t.Helper()
+	var unavailable *idem.UnavailableError
+	var unheard *storage.OutcomeUnknownError
+	var conflict *storage.RecordConflictError
+	if !errors.As(err, &unavailable) || !errors.As(err, &unheard) || errors.As(err, &conflict) {
+		t.Errorf("got error %v, want that it may have happened", err)
+	}
+}
+
+// A release lands without a reply, and the next request takes the key before it is sent again: nobody may tell the operator that nothing
+// was changed, because the request executes by their word.
+func TestFreeWhoseKeyIsTakenBeforeItsReply(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		orders, seen := parked(w, store)
+		store.On(faulty.Update, 1, faulty.LoseReply())
+		store.On(faulty.Update, 2, faulty.Before(func() {
+			w.want(w.do(orders, request("{}"), w.effect(201, "second")), idem.OutcomeExecuted, 201, "second")
+		}))
+		_, err := w.engine.Free(t.Context(), "t", seen.OperationID, seen.Revision, "the provider has nothing")
+		wantUnsure(t, err)
+		_, err = w.engine.Free(t.Context(), "t", seen.OperationID, seen.Revision, "the provider has nothing")
 		wantConflict(t, err, storage.StateCompleted)
 	})
 }

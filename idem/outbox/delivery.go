@@ -48,6 +48,8 @@ type delivery struct {
 	next       storage.Message
 	// ending is the revision that the last settlement writes, landed or not.
 	ending protocol.ID
+	// unheard is what the last try without a reply came to.
+	unheard error
 	// pauses, where set, is what the [Inline] has learnt that the delivery belongs to.
 	pauses *pauses
 	// closing, where set, ends when the process takes up no more: then nothing is claimed.
@@ -293,6 +295,9 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 	if in.Reply, row = replyOf(err, x.id); err != nil {
 		x.cause = err
 	}
+	if in.Reply.Code == protocol.Lost {
+		x.unheard = err
+	}
 	x.none = in.Reply.Conds&protocol.CondMessage != 0 && row == nil
 	switch own := row != nil && translation.IDOf(row.Revision) == a.Write.Msg.Revision; {
 	case err == nil, own:
@@ -370,7 +375,7 @@ func (x *delivery) trouble(s protocol.Say) error {
 	case s.Code == protocol.OtherRelease:
 		return x.foreign
 	case s.Code == protocol.Stale:
-		return &storage.MessageConflictError{Existing: x.existing()}
+		return x.overtaken()
 	case s.Code != protocol.Unavailable:
 		return nil
 	case x.cause == nil || errors.As(x.cause, &conflict):
@@ -380,6 +385,15 @@ func (x *delivery) trouble(s protocol.Say) error {
 		return fmt.Errorf("outbox: postpone: %w", x.cause)
 	}
 	return fmt.Errorf("outbox: %s: %w", stepNames[x.machine.At.W.Msg.State], x.cause)
+}
+
+// overtaken is the error of a person's change that meets what somebody else wrote. Where a try of it had no reply, it may have landed
+// before that: then nobody can say that it has not.
+func (x *delivery) overtaken() error {
+	if x.unheard != nil {
+		return fmt.Errorf("outbox: the message has changed since, before or after this landed: %w", x.unheard)
+	}
+	return &storage.MessageConflictError{Existing: x.existing()}
 }
 
 // stepNames say what could not be done, by what the message was to become.

@@ -13,8 +13,9 @@ import (
 
 // Operator carries out what a person decides about messages that are unknown, evidenced or dead. Each change is
 // conditional on the revision that the person saw. If the message has changed since, nothing is changed, and the error is
-// an [*storage.MessageConflictError] with the present message. A change that the contract does not admit is a
-// [*RefusalError]. Other errors are as with [Runner.ReconcileMessage].
+// an [*storage.MessageConflictError] with the present message; but where a try had no reply and the message has changed
+// since, the error is another one, because nobody can say whether the try landed before. A change that the contract does
+// not admit is a [*RefusalError]. Other errors are as with [Runner.ReconcileMessage].
 type Operator struct{ *desk }
 
 // NewOperator returns an operator, or an [*idem.ConfigError] for an argument that is nil.
@@ -56,7 +57,7 @@ func (o *Operator) Settle(ctx context.Context, id idem.MessageID, seen storage.R
 	case say.Code == protocol.Unchanged && translation.IDOf(x.row.Revision) == x.ending: // it landed without a reply
 		return DecisionSettled, nil
 	case say.Code == protocol.Unchanged: // it has ended between the look and the write
-		return DecisionNone, &storage.MessageConflictError{Existing: x.existing()}
+		return DecisionNone, x.overtaken()
 	case say.Code == protocol.Inadmissible:
 		return DecisionNone, &RefusalError{id, fmt.Sprintf("it is %s, and nobody waits for evidence", x.row.State)}
 	}

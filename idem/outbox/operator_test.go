@@ -36,6 +36,16 @@ func stale(t *testing.T, err error) {
 	}
 }
 
+// unsure demands that nothing is said about whether a change was made.
+func unsure(t *testing.T, err error) {
+	t.Helper()
+	var conflict *storage.MessageConflictError
+	var unheard *storage.OutcomeUnknownError
+	if errors.As(err, &conflict) || !errors.As(err, &unheard) {
+		t.Errorf("%v, want that it may have happened", err)
+	}
+}
+
 // dead is a message that was given up with its call open.
 func dead(m *storage.Message) {
 	parked(m)
@@ -162,6 +172,53 @@ func TestOperatorWhoseSettlementIsFoundLateHasSettled(t *testing.T) {
 	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 0)
 	_, err := w.operator.Settle(t.Context(), id, seen, charged)
 	stale(t, err)
+}
+
+// A redrive lands without a reply, and a worker takes the message up before it is sent again: nobody may tell the operator that nothing was
+// changed, because the worker calls by their word.
+func TestOperatorWhoseRedriveIsTakenUpBeforeItsReply(t *testing.T) {
+	w := newWorld(t, options{})
+	w.provider.script = []string{"429"}
+	id := w.accept(func(m *storage.Message) { m.State, m.Attempts = storage.MessageDead, 3 })
+	seen := w.seen(id)
+	w.store.On(faulty.Settle, 1, faulty.LoseReply())
+	w.store.On(faulty.Settle, 2, faulty.Before(func() {
+		w.deliver(id)
+		w.clock.Add(10 * time.Minute) // the store forgets the transaction's token
+	}))
+	_, err := w.operator.Redrive(t.Context(), id, seen)
+	unsure(t, err)
+	_, err = w.operator.Redrive(t.Context(), id, seen)
+	stale(t, err)
+	w.drain(time.Hour)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+}
+
+// The evidence that an operator has is kept without a reply, and a webhook settles the message before it is sent again: what was kept is
+// theirs, and nobody may tell them that nothing was changed.
+func TestOperatorWhoseEvidenceIsKeptAndSettledBeforeItsReply(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept(parked)
+	seen, posted := w.seen(id), false
+	w.store.Each(func(call faulty.Call) faulty.Fault {
+		switch {
+		case call == faulty.Settle && !posted:
+			return faulty.Refuse(storage.ErrContention)
+		case call == faulty.PatchMessage && w.store.Count(faulty.PatchMessage) == 1:
+			return faulty.LoseReply()
+		case call == faulty.PatchMessage && !posted:
+			return faulty.Before(func() {
+				posted = true
+				if got, err := w.worker.Settle(t.Context(), id, charged); err != nil || got != outbox.DecisionSettled {
+					t.Errorf("%s, %v", got, err)
+				}
+			})
+		}
+		return func(ctx context.Context, run func(context.Context) error) error { return run(ctx) }
+	})
+	_, err := w.operator.Settle(t.Context(), id, seen, charged)
+	unsure(t, err)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 0)
 }
 
 func TestOperatorSettleRefuses(t *testing.T) {

@@ -28,21 +28,25 @@ type act struct {
 	met map[aim]*met
 	// saw are the revisions of rows that were read, or were in the way, or were written.
 	saw map[storage.Revision]bool
+	// wrote are the revisions that it has written.
+	wrote map[storage.Revision]bool
 	// commit is the transaction that was sent last, and tokens are those of all.
 	commit *prepared
 	tokens map[string]*prepared
 
-	// ran says that a handler ran, running that it runs, lost that its last transaction met a lost lock.
-	ran, running, lost bool
+	// ran says that a handler ran, running that it runs, locks that it writes under a lock, lost that the transaction of which it heard
+	// last met a lost one: what else it sent may be judged later, and it does not know.
+	ran, running, locks, lost bool
 	// late says that the handler ended after its context, made that it had its effect.
 	late, made bool
-	// answers says that a wrapped handler has ended with an answer that is to be stored: at ended, and then its lease lasted until
-	// lease.
-	answers      bool
-	ended, lease time.Time
+	// answers says that a wrapped handler has ended with an answer that is to be stored, at ended.
+	answers bool
+	ended   time.Time
+	// lease is until when its lease lasts, as the store has confirmed it: of a renewal without a reply it does not know.
+	lease time.Time
 	// over says that the act has ended, nothing that its caller was told that nothing had happened, gaveBack that the right to a new
-	// key was given back, landed that it changed something.
-	over, nothing, gaveBack, landed bool
+	// key was given back, landed that it changed something, shown that a reply showed it its own change.
+	over, nothing, gaveBack, landed, shown bool
 	// evidence are the definite answers that the provider gave it, by message.
 	evidence map[storage.MessageID]evidence
 }
@@ -77,8 +81,8 @@ func (m *met) faults() int { return m.unheard + m.refused + m.failed }
 
 func newAct(name string, p *process) *act {
 	return &act{
-		name: name, process: p, began: time.Now(), met: map[aim]*met{}, saw: map[storage.Revision]bool{}, tokens: map[string]*prepared{},
-		evidence: map[storage.MessageID]evidence{},
+		name: name, process: p, began: time.Now(), met: map[aim]*met{}, saw: map[storage.Revision]bool{}, wrote: map[storage.Revision]bool{},
+		tokens: map[string]*prepared{}, evidence: map[storage.MessageID]evidence{},
 	}
 }
 
@@ -125,6 +129,14 @@ func (a *act) with(at aim) *met {
 	return m
 }
 
+// writes notes a revision that the act has written, and shows one that is in the way of what it sends.
+func (a *act) writes(r storage.Revision) { a.wrote[r], a.saw[r], a.landed = true, true, true }
+
+func (a *act) shows(r storage.Revision) {
+	a.saw[r] = true
+	a.shown = a.shown || a.wrote[r]
+}
+
 // hears notes what a call came to, as its caller knows it. Called with the lock held.
 func (a *act) hears(at aim, err error) {
 	var record *storage.RecordConflictError
@@ -134,22 +146,26 @@ func (a *act) hears(at aim, err error) {
 	m := a.with(at)
 	switch {
 	case err == nil:
-		m.own++
+		if m.own++; a.key != nil && (at == reserves || at == renews) {
+			a.lease = a.process.world.judge.records[a.key.id].LeaseUntil
+		}
 	case errors.As(err, &record):
 		if r := record.Existing; r != nil {
-			a.saw[r.Revision] = true
+			a.shows(r.Revision)
 			if w := a.process.world; w.judge.owners[r.Owner] == a {
 				m.own++
+				a.lease = r.LeaseUntil
 			}
 		}
 		if record.Message != nil {
-			a.saw[record.Message.Revision] = true
+			a.shows(record.Message.Revision)
 		}
 	case errors.As(err, &message):
 		if message.Existing != nil {
-			a.saw[message.Existing.Revision] = true
+			a.shows(message.Existing.Revision)
 		}
 	case errors.As(err, &failed): // it was judged
+		a.lost = a.locks && atLock(failed)
 	case errors.As(err, &unknown):
 		m.unheard++
 	case errors.Is(err, storage.ErrContention):

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,6 +18,8 @@ type choices struct {
 	only map[string]bool
 	// forced are decisions that fall so whatever chance says, by name, each in one of its ways.
 	forced map[string]int
+	// calm says that nothing goes wrong any more but what is forced.
+	calm atomic.Bool
 
 	mu    sync.Mutex
 	taken []string
@@ -58,7 +61,7 @@ func (c *choices) fault(name string, permille, n int) int {
 		return way
 	}
 	x := c.draw("fault/" + name)
-	if n == 0 || int(x%1000) >= permille || c.only != nil && !c.only[name] {
+	if n == 0 || int(x%1000) >= permille || c.calm.Load() || c.only != nil && !c.only[name] {
 		return 0
 	}
 	c.mu.Lock()

@@ -23,6 +23,8 @@
 // leaves no lease of its own behind, that the answer of a handler and definite evidence are not dropped, that a living holder is
 // not parked.
 //
+// What has not ended after 60 hours of faults must end in the 48 hours after them, in which nothing goes wrong.
+//
 // A story that breaks a rule is shrunk to the faults that it needs, and told, with the command that tells it again:
 //
 //	go test ./idem/sim -run TestReplay -v -sim.seed 1702

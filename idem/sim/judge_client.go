@@ -8,14 +8,18 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// conflicts says that a decision was refused because the row was not what its author had seen.
-func conflicts(err error) bool {
+// refuses says that the author of a decision is told that it has changed nothing: the row was not what they had seen, or the contract does
+// not admit the decision.
+func refuses(err error) bool {
 	var record *storage.RecordConflictError
 	var message *storage.MessageConflictError
-	return errors.As(err, &record) || errors.As(err, &message)
+	var transition *idem.TransitionError
+	var refusal *outbox.RefusalError
+	return errors.As(err, &record) || errors.As(err, &message) || errors.As(err, &transition) || errors.As(err, &refusal)
 }
 
 // asked notes that a client asks: what the last answer said of now need not hold any more.
@@ -48,7 +52,8 @@ func (w *world) answered(k *key, who string, asked time.Time, body int, a answer
 }
 
 // judgeAnswer: all answers of an incarnation are the same, the last ones and those before, and they are about what was asked for.
-// A final answer is not followed by an earlier one, or by that of another incarnation, before its time is over.
+// A final answer is not followed by an earlier one, or by that of another incarnation, before its time is over: whoever asks after it was
+// told gets it. Who asked before may have been answered by the incarnation before, which had expired and was not free yet.
 func (w *world) judgeAnswer(k *key, asked time.Time, body int, a *answer) {
 	op := a.result.OperationID
 	if owner := w.judge.keys[op]; owner != nil && owner.tenant != k.tenant {
@@ -59,7 +64,7 @@ func (w *world) judgeAnswer(k *key, asked time.Time, body int, a *answer) {
 	}
 	for other, final := range k.finals {
 		expires := final.result.ExpiresAt
-		if other != op && !expires.IsZero() && asked.Before(expires) && time.Now().Before(expires) {
+		if other != op && final.at.Before(asked) && time.Now().Before(expires) {
 			w.broken("I4: %s is told %s, and %s answers until %v", k.name, a, final, expires)
 		}
 	}
@@ -79,8 +84,11 @@ func (w *world) judgeAnswer(k *key, asked time.Time, body int, a *answer) {
 	if a.final() && !asked.After(k.busted) {
 		return // it was read before it was taken out of use, and has been on its way since
 	}
-	if earlier := told[op]; earlier != nil && !earlier.same(*a) {
-		w.broken("I4: %s was told %s after %s", k.name, a, earlier)
+	if earlier := told[op]; earlier != nil {
+		if !earlier.same(*a) {
+			w.broken("I4: %s was told %s after %s", k.name, a, earlier)
+		}
+		a.at = earlier.at
 	}
 	if told[op] = a; a.final() {
 		return

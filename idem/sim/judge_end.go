@@ -72,6 +72,12 @@ func (w *world) untold(m storage.Message) bool {
 	return m.State == storage.MessageDead && !w.judge.told[m.ID] && !w.judge.records[m.RecordKey].State.Final()
 }
 
+// settling says whether somebody who lives is still at it with what the provider said about a message: they send it for as long as it takes,
+// and what they end with is judged then.
+func (w *world) settling(m storage.Message) bool {
+	return slices.ContainsFunc(w.judge.knows[m.ID], func(a *act) bool { return !a.over && !a.process.dead.Load() })
+}
+
 // messagesOf are the messages of an operation, as they were seen last.
 func (w *world) messagesOf(r storage.Record) (all []storage.Message) {
 	for _, m := range w.judge.messages {
@@ -88,7 +94,7 @@ func (w *world) ended() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, m := range w.judge.messages {
-		if w.untold(m) {
+		if w.untold(m) || !m.State.Final() && w.settling(m) {
 			return false
 		}
 		if !m.State.Final() && m.State != storage.MessageDead && (m.State != storage.MessageUnknown || w.topics[m.Topic].looksUp) {

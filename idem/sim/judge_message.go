@@ -12,8 +12,7 @@ func (w *world) judgeMessage(a *act, before, m storage.Message, record storage.R
 	if a == nil {
 		return
 	}
-	a.landed = true
-	defer func() { a.saw[m.Revision] = true }()
+	defer a.writes(m.Revision)
 	id := short(string(m.ID))
 	if k := w.keyOf(m.RecordKey); m.Tenant != k.tenant || a.key != nil && a.key.tenant != k.tenant {
 		w.broken("I5: message %s to %s of %s is of tenant %s, and %s changes it", id, m.Topic, k.name, m.Tenant, a.name)
@@ -48,7 +47,7 @@ func (w *world) judgeMessage(a *act, before, m storage.Message, record storage.R
 		w.broken("attempts: message %s to %s counts %d calls, and %d left", id, m.Topic, m.Attempts, w.judge.calls[m.ID])
 	case a.process.older:
 		w.broken("release: %s changes message %s, whose topic %s its release does not know", a.name, id, m.Topic)
-	case w.untimely(before, m):
+	case w.untimely(a, before, m):
 		w.broken("age: message %s to %s is given up before its time", id, m.Topic)
 	}
 	w.app.Judge(Landed{Message: &m})
@@ -66,8 +65,9 @@ func (w *world) judgeMessageFence(a *act, before, m storage.Message) {
 }
 
 // untimely says that a message is given up of which nothing was called, no claim died, and no evidence is kept, although it is not
-// too old: its age counts from when it was started anew.
-func (w *world) untimely(before, m storage.Message) bool {
+// too old: its age counts from when it was started anew. Who has just put the next call off until it is too old gives it up at once:
+// nobody would call in between.
+func (w *world) untimely(a *act, before, m storage.Message) bool {
 	if before.State != storage.MessagePending || m.State != storage.MessageDead || m.Attempts > 0 || m.Died > 0 || m.Refused || m.KeptDelivered != nil || m.KeptDeclined != nil {
 		return false
 	}
@@ -75,7 +75,11 @@ func (w *world) untimely(before, m storage.Message) bool {
 	if m.RedrivenAt.After(began) {
 		began = m.RedrivenAt
 	}
-	return time.Now().Before(began.Add(w.mood.topic.AgeMax - 2*skews))
+	until := time.Now()
+	if a.wrote[before.Revision] {
+		until = latest(until, before.NextAttemptAt)
+	}
+	return until.Before(began.Add(w.mood.topic.AgeMax - 2*skews))
 }
 
 // calls judges a call to the provider, by the clock of its caller, before anything can hold it up.
@@ -118,8 +122,11 @@ func (w *world) done(a *act, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a.over = true
-	if a.seen != "" && conflicts(err) && a.landed && !a.process.hurt.Load() {
+	switch person := a.seen != "" && !a.process.hurt.Load(); {
+	case person && a.landed && refuses(err):
 		w.broken("decision: %s has made a change, and is told that it has not", a.name)
+	case person && a.shown && err != nil:
+		w.broken("decision: %s has made a change, was shown it, and is told %v", a.name, err)
 	}
 	w.judgeEvidence(a)
 }

@@ -16,14 +16,14 @@ func (w *world) judgeRecord(a *act, before, r storage.Record) {
 		return // the TTL removes rows, and changes none
 	}
 	k := w.keyOfRecord(r)
-	a.landed, k.changed = true, time.Now()
+	k.changed = time.Now()
 	switch {
 	case r.Tenant != k.tenant:
 		w.broken("I5: the record of %s is of tenant %s", k.name, r.Tenant)
 	case a.key != nil && a.key.tenant != k.tenant:
 		w.broken("I5: %s, of another tenant, changes the record of %s", a.name, k.name)
 	}
-	defer func() { a.saw[r.Revision] = true }()
+	defer a.writes(r.Revision)
 	holds := before.Owner != "" && w.judge.owners[before.Owner] == a
 	if r.OperationID != before.OperationID {
 		w.judgeIncarnation(a, k, before, r)
@@ -187,11 +187,10 @@ func (w *world) handled(ctx context.Context, a *act) {
 }
 
 // answers notes that a wrapped handler has an answer, which is to be stored.
-func (w *world) answers(k *key, a *act) {
+func (w *world) answers(a *act) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a.answers, a.ended = true, time.Now()
-	a.lease = w.judge.records[k.id].LeaseUntil
 }
 
 // nobodys says that a row has been nobody's for a while: the next request executes.

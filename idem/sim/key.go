@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -169,12 +170,15 @@ func (w *world) shared(a *act, seen int) []idem.Write {
 	one, another := add(limited).(memstore.Write), add(locked).(memstore.Write)
 	one.Condition = func(row []byte) bool { return len(row) < w.mood.most }
 	one.Failure = idem.Reject(idem.NewProblem(limitStatus, "limit_reached", "Limit Reached", "There is nothing left."))
-	another.Condition = func(row []byte) bool {
-		a.lost = len(row) != seen
-		return !a.lost
-	}
+	another.Condition = func(row []byte) bool { return len(row) == seen }
 	another.Failure = idem.Retry()
+	a.locks = true
 	return []idem.Write{one, another}
+}
+
+// atLock says that a transaction was refused at the lock, or that the lock was not judged.
+func atLock(refused *storage.WriteFailedError) bool {
+	return slices.Contains(refused.Indexes, lockedAt) || slices.Contains(refused.Unjudged, lockedAt)
 }
 
 // limitStatus is the rejection's alone.
@@ -202,7 +206,7 @@ func (k *key) handler(p *process, body int) idem.Handler {
 			response, err := k.effect(ctx, p, run, body)
 			p.thaw()
 			if err == nil && (response.Status == 201 || response.Status == 402) {
-				w.answers(k, a)
+				w.answers(a)
 			}
 			return response, err
 		}

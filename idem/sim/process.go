@@ -145,7 +145,8 @@ func (p *process) thaw() {
 type answer struct {
 	result *idem.Result
 	err    error
-	at     time.Time
+	// at is when it was given; of one that was told several times, the first time.
+	at time.Time
 }
 
 // final says whether every later answer must be the same.

@@ -149,11 +149,18 @@ func (w *world) judgeWrapped(k *key, r storage.Record) {
 		w.broken("I1: %s is free, and was made %d times", k.name, made)
 	case r.State == storage.StateInProgress:
 		w.broken("I9: %s is still in progress", k.name)
-	case r.State == storage.StateUnknown && !k.began[r.OperationID] && unhurt(k.servers):
+	case r.State == storage.StateUnknown && !k.began[r.OperationID] && unhurt(k.servers) && w.leftStanding(r):
 		w.broken("I9: %s is unknown, and its handler never began", k.name)
 	case r.State == storage.StateUnknown && k.kind == wrappedProbed:
 		w.broken("I9: %s can be looked up, and is still unknown", k.name)
 	}
+}
+
+// leftStanding says that the holder of a record had a fair chance to take its reserve back before its caller was answered. Where the store
+// took nothing until the request's time was over, the lease stands, and nobody who finds it dead can know that its handler never began.
+func (w *world) leftStanding(r storage.Record) bool {
+	holder := w.judge.owners[r.Owner]
+	return holder == nil || holder.timely(holder.told)
 }
 
 // judgeChain demands that what a chain holds at the provider goes with what its record says.

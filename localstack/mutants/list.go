@@ -36,6 +36,7 @@ var (
 	ofMiddleware  = []Tests{{Packages: "./idem/middleware"}}
 	ofFunction    = []Tests{{Packages: "./idem/function"}}
 	ofEngine      = []Tests{{Packages: "./idem", Skip: diagrams}, {Packages: "./idem/sim"}}
+	ofLateStories = []Tests{{Packages: "./idem/sim", Run: "^TestStories$", Flags: "-sim.seed 4500 -sim.steps 60000"}}
 	ofSimulator   = []Tests{{Packages: "./idem/sim"}}
 	ofCuts        = []Tests{{Packages: "./idem/sim", Run: "^TestEveryKind"}}
 	ofApplication = []Tests{{Packages: "./functions/internal/payments", Run: "^TestSimulatedStories$"}}
@@ -56,7 +57,7 @@ func Listed() []Mutant {
 		of(ofFingerprint, fingerprints), of(ofScope, scopes), of(ofWebhook, webhooks), of(ofQuota, quotas),
 		of(ofCall, calls), of(ofOutbox, outcomes), of(ofMiddleware, replays), of(ofFunction, functions), of(ofEngine, executions), of(ofSeal, seals), of(ofCache, caches), of(ofClient, journals),
 		of(ofMiddleware, comparisons), of(ofScope, bounds), of(ofOperator, stories), of(ofStore, wires), of(ofQueue, holds), of(ofPayments, acknowledgements), of(ofApplication, applications),
-		of(ofSimulator, removals), of(ofSimulator, compared), of(ofManyStories, resources),
+		of(ofSimulator, removals), of(ofLateStories, removalsOfLeases), of(ofSimulator, compared), of(ofManyStories, resources),
 	)
 }
 

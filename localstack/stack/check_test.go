@@ -112,13 +112,19 @@ func TestEveryPartRunsAfterAFailure(t *testing.T) {
 	}
 }
 
-// Each commit plays other second cuts, and the same commit the same ones: what was red once can be played again.
-func TestEachCommitPlaysOtherCuts(t *testing.T) {
+// Each commit plays other stories and other second cuts, and the same commit the same ones: what was red once can be played again.
+func TestEachCommitPlaysOtherStories(t *testing.T) {
 	c := &Check{Root: t.TempDir()}
+	if seed := c.firstSeed(t.Context()); seed != "0" {
+		t.Errorf("seed %s without a history, want 0", seed)
+	}
 	git(t, c.Root, "init", "--quiet")
 	for n := 1; n <= 3; n++ {
 		git(t, c.Root, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet", "--allow-empty", "--message", "b")
 		for range 2 {
+			if seed, want := c.firstSeed(t.Context()), strconv.Itoa(n*seedsApart); seed != want {
+				t.Errorf("seed %s after %d commits, want %s", seed, n, want)
+			}
 			if got, want := strings.Join(c.part(t.Context(), "sim", 2), " "), "-sim.every 2 -sim.skipped "+strconv.Itoa(n%2); got != want {
 				t.Errorf("%s after %d commits, want %s", got, n, want)
 			}
