@@ -146,11 +146,12 @@ func adviceOnRefusal(err error) string {
 // adviceOnTrouble is for a store, a queue or a provider that could not be asked.
 func adviceOnTrouble(err error) string {
 	var (
-		topic  *outbox.TopicError
-		coded  answered
-		record *idem.UnreadableError
-		row    *outbox.UnreadableError
-		config *idem.ConfigError
+		topic   *outbox.TopicError
+		coded   answered
+		record  *idem.UnreadableError
+		row     *outbox.UnreadableError
+		config  *idem.ConfigError
+		unheard *storage.OutcomeUnknownError
 	)
 	switch {
 	case errors.As(err, &config):
@@ -161,6 +162,8 @@ func adviceOnTrouble(err error) string {
 		return "Give this command the scope secret that the functions have; docs/operator.md lists the variables."
 	case errors.As(err, &topic), errors.As(err, &record), errors.As(err, &row):
 		return "Another release wrote it. Use the idemctl of the release that is deployed."
+	case errors.As(err, &unheard):
+		return "The change may have been made: its reply was lost. Run idemctl inspect with the id to see whether it was, before you decide again."
 	case errors.Is(err, context.DeadlineExceeded):
 		return "It took longer than --within. " + adviceTrouble
 	case errors.Is(err, context.Canceled):

@@ -53,6 +53,7 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 		"another scope secret":    {idem.ErrScopeSecret, "scope secret", ExitTrouble},
 		"another release's topic": {&outbox.TopicError{Topic: "t"}, "Another release", ExitTrouble},
 		"an unusable value":       {&idem.ConfigError{Field: "Window", Rule: "must be above 0"}, "another value", ExitUsage},
+		"a lost reply":            {fmt.Errorf("x: %w", &storage.OutcomeUnknownError{Cause: context.DeadlineExceeded}), "reply was lost", ExitTrouble},
 		"too slow":                {fmt.Errorf("read: %w", context.DeadlineExceeded), "--within", ExitTrouble},
 		"an interrupt":            {context.Canceled, "stopped it", ExitTrouble},
 		"a session that is over":  {awsError("ExpiredTokenException"), "Sign in", ExitTrouble},
