@@ -33,7 +33,26 @@ func misread(err error) error {
 			help = "idemctl " + command.Path() + " --help"
 		}
 	}
-	return &usageError{err.Error(), "Run " + help + ": it lists what the command takes."}
+	return &usageError{err.Error(), adviceOnLine(err.Error()) + "Run " + help + ": it lists what the command takes."}
+}
+
+// adviceOnLine is what to write instead, where what kong says does not show it: a sentence and a space, or nothing.
+func adviceOnLine(wrong string) string {
+	switch {
+	case strings.HasPrefix(wrong, "expected one of \"inspect\""):
+		return "Begin with idemctl list unknown, or idemctl inspect and the id. "
+	case strings.HasPrefix(wrong, "expected \"<queue>\""):
+		return "Say which queue: idemctl list stuck, unknown or dead. "
+	case strings.HasPrefix(wrong, "missing flags:") && strings.Contains(wrong, "--seen"):
+		return "Run idemctl inspect with the id, look at it, and copy what it shows as seen into --seen. --reason says why, with the ticket. "
+	case strings.HasPrefix(wrong, "missing flags: --reason"):
+		return "Give --reason \"…\": one line on why, with the ticket. It goes to the audit log. "
+	case strings.Contains(wrong, "parsing time"):
+		return "Give a time in RFC 3339, such as 2026-11-21T09:00:00Z. "
+	case strings.Contains(wrong, "expected duration"):
+		return "Give hours, minutes or seconds, such as 168h or 90m; there are no days. "
+	}
+	return ""
 }
 
 // complain writes an error for a person: what is wrong, and what to do next.
@@ -46,7 +65,7 @@ func complain(out io.Writer, err error) {
 }
 
 // packages are the names that errors of the library begin with. They mean nothing to an operator.
-var packages = regexp.MustCompile(`(^|: |\n)(?:operator|outbox|idem|idemctl|dynamo|storage): `)
+var packages = regexp.MustCompile(`(^|: |\n)(?:operator|outbox|idem|idemctl|dynamo|storage|conform): `)
 
 // answered is an error that AWS answered.
 type answered interface{ ErrorCode() string }
@@ -72,6 +91,7 @@ func advice(err error) string {
 		usage    *usageError
 		refused  *refusedError
 		unlogged *operator.UnloggedError
+		unheard  *unansweredError
 		invalid  *operator.InvalidError
 		several  *operator.AmbiguousError
 	)
@@ -82,6 +102,8 @@ func advice(err error) string {
 		return "Give more characters of the id that you mean, or all of it."
 	case errors.As(err, &refused):
 		return refused.do
+	case errors.As(err, &unheard):
+		return "Check the address, the files of headers, and that the service runs. The report says how many requests were sent, and how many may have been executed."
 	case errors.As(err, &unlogged): // whatever else went wrong, nobody wrote down how it ended
 		return "The change may have been made. Run idemctl inspect with the id to see whether it was; its entry in idemctl audit stays intended."
 	case errors.As(err, &invalid):
