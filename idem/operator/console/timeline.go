@@ -210,7 +210,8 @@ func (t *timeline) claimed(m operator.MessageView, lane int) {
 	t.add(m.FirstClaimedAt, lane, plain, "First claimed", detail)
 }
 
-// tried says how often a message was tried in vain, and how often it may be: since an operator last started it again.
+// tried says how many calls gave no definite answer, how many may, and what the last one came to: since an operator last started the message
+// again.
 func tried(m operator.MessageView) string {
 	var parts []string
 	if m.UnansweredCalls > 0 {

@@ -78,9 +78,12 @@ func isTrouble(err error) bool {
 // inWords is an error without the names of packages.
 func inWords(err error) string { return packages.ReplaceAllString(err.Error(), "$1") }
 
+// manualPage is where the operator's manual can be read: an adopter's operator has no checkout of idem.
+const manualPage = "https://github.com/idem-go/idem-aws/blob/main/docs/operator.md"
+
 // What to do next, where several errors have the same answer.
 const (
-	adviceEnvironment = "Set the variables in the environment, or in a file that you give with --env-file. docs/operator.md lists them."
+	adviceEnvironment = "Set the variables in the environment, or in a file that you give with --env-file. They are listed at " + manualPage + "#variables"
 	adviceInspect     = "Nothing was changed. Run idemctl inspect with the id: it shows what is there now and what may be done, and from when."
 	adviceTrouble     = "Run the command again. If it was a change with --write, run idemctl audit first: it shows whether it was made."
 )
@@ -109,7 +112,7 @@ func advice(err error) string {
 	case errors.As(err, &invalid):
 		return adviceOnField(invalid.Field)
 	case errors.Is(err, errDrift):
-		return "The report says what differs. docs/operator.md has a runbook for drift."
+		return "The report says what differs. The runbook: " + manualPage + "#driftfound-driftfailed-driftfound-driftfailed"
 	case errors.Is(err, ErrLettersLeft):
 		return "The report says which letters, and why. Deal with that, and run the command again."
 	case errors.Is(err, ErrDiffers):
@@ -176,11 +179,11 @@ func adviceOnTrouble(err error) string {
 	)
 	switch {
 	case errors.As(err, &config):
-		return "Give another value, on the command line or in the environment. docs/operator.md lists the variables."
+		return "Give another value, on the command line or in the environment. The variables are listed at " + manualPage + "#variables"
 	case errors.Is(err, operator.ErrUnsettled):
 		return "Search the functions' log for the message's id and the word settle, remove the cause, and run idemctl redrive."
 	case errors.Is(err, idem.ErrScopeSecret):
-		return "Give this command the scope secret that the functions have; docs/operator.md lists the variables."
+		return "Give this command the scope secret that the functions have. The variables are listed at " + manualPage + "#variables"
 	case errors.As(err, &topic), errors.As(err, &record), errors.As(err, &row):
 		return "Another release wrote it. Use the idemctl of the release that is deployed."
 	case errors.Is(err, context.DeadlineExceeded):

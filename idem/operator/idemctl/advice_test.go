@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -92,6 +94,25 @@ func TestCommandLinesThatAreIncompleteAreAnsweredByWhatToWrite(t *testing.T) {
 		var out, errs strings.Builder
 		if code := Run(t.Context(), App{}, strings.Fields(line), &out, &errs); code != ExitUsage || !strings.Contains(errs.String(), "\nnext: ") || !strings.Contains(errs.String(), want) {
 			t.Errorf("idemctl %s: exit code %d, %q, want %q", line, code, &errs, want)
+		}
+	}
+}
+
+// What an error links to is a heading of the manual.
+func TestErrorsLinkToTheManual(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/operator.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	anchors := map[string]bool{}
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(page), -1) {
+		text := regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		anchors[strings.ReplaceAll(text, " ", "-")] = true
+	}
+	for _, err := range []error{Environment(errors.New("no table")), errDrift, &idem.ConfigError{}, idem.ErrScopeSecret} {
+		_, anchor, linked := strings.Cut(advice(err), manualPage+"#")
+		if !linked || !anchors[anchor] {
+			t.Errorf("%v: %q leads to no heading", err, advice(err))
 		}
 	}
 }
