@@ -215,7 +215,7 @@ func (t *timeline) claimed(m operator.MessageView, lane int) {
 func tried(m operator.MessageView) string {
 	var parts []string
 	if m.UnansweredCalls > 0 {
-		parts = append(parts, counted(m.UnansweredCalls, "call", "calls")+" without a definite answer so far")
+		parts = append(parts, counted(m.UnansweredCalls, "call", "calls")+" without a definite answer")
 		if m.CallsMax > 0 {
 			parts[0] += fmt.Sprintf(", of at most %d", m.CallsMax)
 		}

@@ -84,10 +84,10 @@ func TestTimelineSaysWhoSettled(t *testing.T) {
 func TestTimelineTellsHowOftenItWasTried(t *testing.T) {
 	at := noon.Add(time.Hour)
 	for want, m := range map[string]operator.MessageView{
-		"Attempt due: 2 calls without a definite answer so far, of at most 10; 1 claim expired; the last outcome: retryable": {
+		"Attempt due: 2 calls without a definite answer, of at most 10; 1 claim expired; the last outcome: retryable": {
 			State: storage.MessagePending, UnansweredCalls: 2, CallsMax: 10, DiedClaims: 1, LastOutcome: "retryable", NextAttemptAt: at,
 		},
-		"Attempt due: 1 call without a definite answer so far": {State: storage.MessagePending, UnansweredCalls: 1, NextAttemptAt: at},
+		"Attempt due: 1 call without a definite answer": {State: storage.MessagePending, UnansweredCalls: 1, NextAttemptAt: at},
 		"Attempt due: ":                {State: storage.MessagePending, CallsMax: 10, NextAttemptAt: at},
 		"Claim ends: 2 claims expired": {State: storage.MessageClaimed, CallsMax: 10, DiedClaims: 2, LeaseUntil: at},
 		"Due for the sweep: it wakes a worker, if nothing else has":                           {State: storage.MessagePending, LookAt: at},
@@ -200,7 +200,14 @@ func TestSummaries(t *testing.T) {
 		return operator.Story{Record: &operator.RecordView{State: state, CreatedAt: noon, ResponseStatus: 201}}
 	}
 	for want, s := range map[string]operator.Story{
-		"is dead": message(storage.MessageDead), "has been unknown for 1 min: the call may have happened": message(storage.MessageUnknown), "keeps the provider's answer": message(storage.MessageEvidenced),
+		"waits for a worker for 1 min (2 calls without a definite answer, of at most 10; the last outcome: retryable).": {Messages: []operator.MessageView{
+			{State: storage.MessagePending, CreatedAt: noon, UnansweredCalls: 2, CallsMax: 10, LastOutcome: "retryable"},
+		}},
+		"could not be settled (10 calls without a definite answer, of at most 10). Nothing moves": {Messages: []operator.MessageView{
+			{State: storage.MessageDead, UnansweredCalls: 10, CallsMax: 10},
+		}},
+		"waits for a worker for 1 min.": message(storage.MessagePending),
+		"is dead":                       message(storage.MessageDead), "has been unknown for 1 min: the call may have happened": message(storage.MessageUnknown), "keeps the provider's answer": message(storage.MessageEvidenced),
 		"is claimed": message(storage.MessageClaimed), "waits for a worker for 1 min": message(storage.MessagePending), "its record was removed": {},
 		"It has been unknown for 1 min: the handler": record(storage.StateUnknown), "An execution has held its lease for 1 min": record(storage.StateInProgress), "It has had no final answer for 1 min": record(storage.StatePending),
 		"It has failed. Every retry gets the stored answer, status 201": record(storage.StateFailed), "Nothing happened": record(storage.StateFailedRetryable), "It is completed": record(storage.StateCompleted),

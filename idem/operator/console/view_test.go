@@ -110,7 +110,7 @@ func TestOperationPage(t *testing.T) {
 	}, func(m *storage.Message) {
 		m.Attempts, m.LastOutcome, m.FirstClaimedAt, m.NextAttemptAt, m.SweepAt = 2, "retryable", noon.Add(time.Second), w.clock().Add(time.Minute), w.clock().Add(75*time.Second)
 	})
-	b.shows(b.get(http.StatusOK, "/operation/"+string(traced)), "1.0 s after the commit", "2 calls without a definite answer so far, of at most 10; the last outcome: retryable", "2 of at most 10",
+	b.shows(b.get(http.StatusOK, "/operation/"+string(traced)), "1.0 s after the commit", "2 calls without a definite answer, of at most 10; the last outcome: retryable", "2 of at most 10",
 		"Due for the sweep", "4bf92f3577b34da6a3ce929d0e0e4736", "outbox.retried", "filter trace_id = &#34;4bf92f3577b34da6a3ce929d0e0e4736&#34; or operation_id = &#34;"+string(traced))
 	b.get(http.StatusBadRequest, "/operation/nonsense")
 	b.get(http.StatusNotFound, "/operation/"+string(id[:len(id)-4])+"AAAA")
