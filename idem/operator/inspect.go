@@ -57,6 +57,10 @@ type RecordView struct {
 	DoneAt time.Time `json:"done_at,omitzero"`
 	// ExpiresAt is until when the record answers; zero while that is not known.
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	// LookAt is when the sweep or the reconciler looks at it next; zero where neither has to.
+	LookAt time.Time `json:"look_at,omitzero"`
+	// TraceID is the trace of the request that began it, in hex as log lines carry it; empty where nobody traced it.
+	TraceID string `json:"trace_id,omitempty"`
 	// KeyHash is the hash of the scope that log lines carry.
 	KeyHash string `json:"key_hash"`
 	// Seen is what a change of this record takes as [Change].Seen.
@@ -64,10 +68,11 @@ type RecordView struct {
 }
 
 func viewRecord(r storage.Record) *RecordView {
+	_, look, _ := r.Queue()
 	return &RecordView{
 		State: r.State, Tenant: r.Tenant, Operation: r.Operation, Kind: r.Kind, Epoch: r.Epoch, Executions: r.Attempts,
 		ResponseStatus: r.Response.Status, LastError: r.LastError, CreatedAt: r.CreatedAt, LeaseUntil: r.LeaseUntil,
-		DoneAt: r.DoneAt, ExpiresAt: r.ExpiresAt, KeyHash: string(r.Key), Seen: SeenRecord(r),
+		DoneAt: r.DoneAt, ExpiresAt: r.ExpiresAt, LookAt: look, TraceID: fmt.Sprintf("%x", r.Trace.TraceID()), KeyHash: string(r.Key), Seen: SeenRecord(r),
 	}
 }
 
@@ -84,6 +89,9 @@ type MessageView struct {
 	// UnansweredCalls counts the calls at the provider that ended without a definite answer, since the message was last redriven. One
 	// that was delivered or declined is not counted, nor is a call whose worker died: that is in DiedClaims.
 	UnansweredCalls int `json:"unanswered_calls"`
+	// CallsMax is how many such calls its topic allows before the message is dead; the same bound holds for DiedClaims by
+	// itself. 0 where this release does not know the topic.
+	CallsMax int `json:"calls_max,omitempty"`
 	// LastOutcome is what the last call or question came to; empty where there was none.
 	LastOutcome string `json:"last_outcome,omitempty"`
 	// SettledBy is who ended it: a worker, an inline delivery, the sweep, the reconciler, a webhook or an operator. Empty until
@@ -112,6 +120,8 @@ type MessageView struct {
 	LeaseUntil time.Time `json:"lease_until,omitzero"`
 	// NextAttemptAt is when the next call is due; zero where none was ever put off.
 	NextAttemptAt time.Time `json:"next_attempt_at,omitzero"`
+	// LookAt is when the sweep looks at it next, or of one that is unknown the reconciler; zero where neither has to.
+	LookAt time.Time `json:"look_at,omitzero"`
 	// RedrivenAt is when an operator last started it again; zero where nobody did.
 	RedrivenAt time.Time `json:"redriven_at,omitzero"`
 	// DoneAt is when it ended; zero until then.
@@ -120,12 +130,18 @@ type MessageView struct {
 	Seen Seen `json:"seen"`
 }
 
-func viewMessage(m storage.Message) MessageView {
+func (d *Desk) viewMessage(m storage.Message) MessageView {
+	rules, _ := d.cfg.Topics.Protocol(m.Topic) // an unknown topic has none
+	look := m.SweepAt
+	if m.State.Final() || m.State == storage.MessageDead { // a dead one is looked at to remind an operator
+		look = time.Time{}
+	}
 	return MessageView{
-		ID: m.ID, State: m.State, Tenant: m.Tenant, Topic: m.Topic, Epoch: m.Epoch, UnansweredCalls: m.Attempts, LastOutcome: m.LastOutcome, SettledBy: m.SettledBy,
+		ID: m.ID, State: m.State, Tenant: m.Tenant, Topic: m.Topic, Epoch: m.Epoch, UnansweredCalls: m.Attempts, CallsMax: int(rules.AttemptsMax),
+		LastOutcome: m.LastOutcome, SettledBy: m.SettledBy,
 		Reference: m.Reference, Kept: keptBy(m), DiedClaims: m.Died, Undoes: m.Undoes, Sealed: m.Sealed, CreatedAt: m.CreatedAt,
 		FirstClaimedAt: m.FirstClaimedAt, OpenSince: m.OpenSince, ClearedAt: m.ClearedAt,
-		LeaseUntil: m.LeaseUntil, NextAttemptAt: m.NextAttemptAt, RedrivenAt: m.RedrivenAt, DoneAt: m.DoneAt, Seen: SeenMessage(m),
+		LeaseUntil: m.LeaseUntil, NextAttemptAt: m.NextAttemptAt, LookAt: look, RedrivenAt: m.RedrivenAt, DoneAt: m.DoneAt, Seen: SeenMessage(m),
 	}
 }
 
@@ -181,7 +197,7 @@ func (d *Desk) story(ctx context.Context, id idem.OperationID, r *storage.Record
 		s.Record, tenant, begun = viewRecord(*r), r.Tenant, r.CreatedAt
 	}
 	for _, m := range messages {
-		s.Messages, tenant = append(s.Messages, viewMessage(m)), m.Tenant
+		s.Messages, tenant = append(s.Messages, d.viewMessage(m)), m.Tenant
 		if m.CreatedAt.Before(begun) {
 			begun = m.CreatedAt
 		}

@@ -139,7 +139,7 @@ func (l *listing) messages(ctx context.Context, queue string, until time.Time) e
 			return err
 		}
 		if stands, _, ok := m.Queue(); ok && stands == queue {
-			view := viewMessage(*m)
+			view := l.desk.viewMessage(*m)
 			l.list.Rows = append(l.list.Rows, Listed{At: ref.At, Tenant: m.Tenant, Message: &view})
 		}
 		return nil

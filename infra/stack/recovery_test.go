@@ -1,8 +1,10 @@
 package stack_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +20,28 @@ func there() map[string]any {
 	return map[string]any{
 		"idempotency": "records-r1", "outbox": "outbox-r1", "outboxStream": importedStream, "payments": "payments-r1",
 		"apiKeys": "keys-of-tenants", "audit": "audit-log", "keys": "data-keys", "kmsKey": importedKey, "backupVault": "vault",
+	}
+}
+
+// The context that docs/recovery.md shows has every member that a stack may be deployed onto, and no other.
+func TestThePageShowsWhatMayBeImported(t *testing.T) {
+	page, err := os.ReadFile("../../docs/recovery.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```json\n")
+	text, _, _ := strings.Cut(rest, "```")
+	var shown struct {
+		Context struct {
+			Import map[string]string `json:"import"`
+			Lost   string            `json:"lost"`
+		} `json:"context"`
+	}
+	if err := json.Unmarshal([]byte(text), &shown); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := slices.Sorted(maps.Keys(shown.Context.Import)), slices.Sorted(maps.Keys(there())); !slices.Equal(got, want) || shown.Context.Lost == "" {
+		t.Errorf("the page has %v and lost %q, a stack takes %v", got, shown.Context.Lost, want)
 	}
 }
 

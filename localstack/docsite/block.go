@@ -153,6 +153,9 @@ func checkGo(root string, b Block) string {
 	if err != nil || path.Ext(b.Argument) != ".go" {
 		return b.Argument + " is no Go file of this checkout"
 	}
+	if constrained.Match(source) {
+		return b.Argument + " has a build constraint: the tests may not compile it"
+	}
 	if name := internalName(source, b.Text); name != "" {
 		return "the package " + name + " is internal to the examples: a reader who pastes these lines does not have it"
 	}
@@ -167,6 +170,9 @@ func checkGo(root string, b Block) string {
 	}
 	return ""
 }
+
+// constrained finds a build constraint.
+var constrained = regexp.MustCompile(`(?m)^//go:build `)
 
 // internalName returns the name of an internal package that the source imports and the block uses, or "".
 func internalName(source []byte, block string) string {

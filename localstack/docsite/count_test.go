@@ -72,7 +72,7 @@ func kindOf(b Block) string {
 		return "diagrams"
 	case b.Language == "go":
 		return "Go"
-	case b.Directive == "run":
+	case b.Directive == "run" || usedBy.MatchString(b.Argument):
 		return "commands, run"
 	case b.Language == "sh" || b.Language == "":
 		return "commands, not run"

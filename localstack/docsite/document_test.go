@@ -104,6 +104,7 @@ func TestBlockDefectsAreFound(t *testing.T) {
 	write(t, root, "Makefile", "test: ## every check\n")
 	write(t, root, "helped.go", "package main\n\nimport \"example.org/shop/internal/check\"\n\nfunc main() {\n\tcheck.Get()\n\trecheck.Get()\n}\n")
 	write(t, root, "main.go", "package main\n\nfunc main() {\n\tfirst()\n\tsecond()\n\n\tthird()\n}\n")
+	write(t, root, "left.go", "//go:build ignore\n\npackage main\n\nfunc main() {}\n")
 	const reason = "<!-- not run: it needs an AWS account -->\n"
 	const code = "<!-- code: main.go -->\n```go\n"
 	const exchange = "<!-- recorded: kept.http, in-flight 409 -->\n```http\n"
@@ -125,6 +126,7 @@ func TestBlockDefectsAreFound(t *testing.T) {
 		"JSON":                           {"```json\n{\"a\": [1]}\n```", ""},
 		"Go without a file":              {"```go\nfirst()\n```", "docs/a.md:1: Go needs <!-- code: file -->"},
 		"Go of a file that is not":       {"<!-- code: none.go -->\n```go\nfirst()\n```", "docs/a.md:2: none.go is no Go file"},
+		"Go that is not compiled":        {"<!-- code: left.go -->\n```go\nfunc main() {}\n```", "docs/a.md:2: left.go has a build constraint"},
 		"Go of a document":               {"<!-- code: Makefile -->\n```go\ntest:\n```", "docs/a.md:2: Makefile is no Go file"},
 		"Go with a helper of our own":    {"<!-- code: helped.go -->\n```go\ncheck.Get()\n```", "docs/a.md:2: the package check is internal to the examples"},
 		"Go beside a helper of our own":  {"<!-- code: helped.go -->\n```go\nrecheck.Get()\n```", ""},

@@ -67,6 +67,34 @@ func there(ctx context.Context, t *testing.T, root string) (tests, targets map[s
 	return tests, targets
 }
 
+// crashRow is a row of a table of the page about crashes: what dies where, and its last cell.
+var crashRow = regexp.MustCompile(`(?m)^\| (.+?) \|.*\| (.*) \|$`)
+
+// Each point at which something may die names the test that shows what is left.
+func TestEachPointOfACrashHasItsTest(t *testing.T) {
+	t.Parallel()
+	root, err := localtool.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs", "concepts", "crashes.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	points := 0
+	for _, row := range crashRow.FindAllStringSubmatch(string(page), -1) {
+		if row[2] == "test" {
+			continue
+		}
+		if points++; !testNamed.MatchString(row[2]) {
+			t.Errorf("no test shows what is left of %q", row[1])
+		}
+	}
+	if points < 19 {
+		t.Errorf("%d points were found", points)
+	}
+}
+
 // Every test and every target of make that a document names exists, and each question of the checklist has one.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
 	t.Parallel()

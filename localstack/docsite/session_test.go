@@ -35,10 +35,11 @@ func TestDocumentsHaveCommandsThatWork(t *testing.T) {
 			}
 			ran++
 			t.Run(d.Name+" "+s.Name, func(t *testing.T) {
-				address, file := freeAddress(t), filepath.Join(t.TempDir(), "dynamodb.env")
+				address, file, home := freeAddress(t), filepath.Join(t.TempDir(), "dynamodb.env"), t.TempDir()
 				in := Shell{
 					Directory: root, Environment: []string{"LISTEN=" + address, "DYNAMODB_ENV=" + file},
-					Replace: strings.NewReplacer("127.0.0.1:8080", address, "127.0.0.1:4580", address, ".local/dynamodb.env", file, "../shop", filepath.Join(t.TempDir(), "shop")),
+					Replace: strings.NewReplacer("127.0.0.1:8080", address, "127.0.0.1:4580", address, ".local/dynamodb.env", file, "../shop", filepath.Join(t.TempDir(), "shop"),
+						"~/", home+"/"), // what a reader puts into their home
 				}
 				if err := s.Run(t.Context(), in); err != nil {
 					t.Error(err)

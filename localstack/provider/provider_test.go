@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -585,5 +586,22 @@ func TestSettingsMerge(t *testing.T) {
 	want := `{"seed":3,"key_ttl_ms":86400000,"list_delay_ms":5,"webhooks":{"url":"http://127.0.0.1:1/x","mode":"late","delay_ms":60000}}`
 	if got := s.want(200, "GET", "/control/settings", "", ""); string(got.body) != want {
 		t.Errorf("settings %s, want %s", got.body, want)
+	}
+}
+
+// The page shows the settings that a simulator begins with.
+func TestThePageShowsTheDefaultSettings(t *testing.T) {
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```json\n")
+	shown, _, _ := strings.Cut(rest, "```")
+	p := provider.New(provider.Config{Seed: 1})
+	defer p.Close()
+	answer := httptest.NewRecorder()
+	p.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/control/settings", nil))
+	if got := strings.TrimSpace(answer.Body.String()); got != strings.TrimSpace(shown) {
+		t.Errorf("the settings are\n%s\nand the page shows\n%s", got, shown)
 	}
 }

@@ -223,8 +223,12 @@ func TestBrowserFollowsWhatHappensAndKeepsTheFence(t *testing.T) {
 	s.press(string(id.Message(1)))
 	s.waits("#timeline svg")
 	seen := d.inspect(string(id)).Messages[0].Seen
+	s.do(chromedp.Click(`//summary[contains(., "In the log")]`))
 	d.exits(idemctl.ExitOK, change("resolve", string(id.Message(1)), seen, "--declined", "none")...)
 	s.waits("#changed")
+	if text := s.text("#timeline details[open]"); !strings.HasPrefix(text, "In the log") || !strings.Contains(text, `filter operation_id = "`+string(id)+`"`) {
+		t.Errorf("what was unfolded is %q now", text)
+	}
 	if text := s.text("#summary"); !strings.Contains(text, "status 402") {
 		t.Errorf("the summary is %q", text)
 	}
@@ -273,6 +277,11 @@ func TestBrowserPagesAreAccessible(t *testing.T) {
 				continue // the same parts in the same colours
 			}
 			s.open(path)
+			unfolded, err := chromedp.Run(s.ctx, chromedp.Evaluate[int](`[...document.querySelectorAll("details")].map(d => d.open = true).length`))
+			d.ok(err)
+			if strings.HasPrefix(path, "/operation/") && unfolded < 2 {
+				t.Errorf("%s: %d parts can be unfolded", name, unfolded)
+			}
 			s.picture(name + "-" + looks)
 			s.axe(string(axe), name+", "+looks)
 			wide, err := chromedp.Run(s.ctx, chromedp.Evaluate[bool]("document.documentElement.scrollWidth > document.documentElement.clientWidth"))

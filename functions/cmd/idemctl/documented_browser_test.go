@@ -65,7 +65,7 @@ var differing = []struct {
 	put string
 }{
 	{regexp.MustCompile(`\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}(\.\d+)? UTC`), "TIME"},
-	{regexp.MustCompile(`(\d+(\.\d+)? (ms|s|min|h)\b ?)+\b`), "SPAN"},
+	{regexp.MustCompile(`\d+(\.\d+)? (ms|s|min|h)\b( \d+ (ms|s|min|h)\b)*`), "SPAN"},
 	{regexp.MustCompile(`\b(op|pay|ch|au)_[A-Za-z0-9_-]{20,}`), "${1}_…"},
 	{regexp.MustCompile(`\b(pending|unknown)\.(\d+)\.[0-9a-f]{16}\b`), "$1.$2.…"},
 	{regexp.MustCompile(`\bstage-\d+-`), "stage-"},

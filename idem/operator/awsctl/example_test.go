@@ -26,5 +26,5 @@ func ExampleNewLambda() {
 	idemctl.Run(context.Background(), app, []string{"tables", "check"}, os.Stdout, os.Stdout) // in a program: os.Exit(idemctl.Main(app))
 	// Output:
 	// idemctl: AUDIT_TABLE is not set: it must be the name of the audit table; IDEMPOTENCY_TABLE is not set: it must be the name of the idempotency table; OUTBOX_TABLE is not set: it must be the name of the outbox table; ORDERS_TABLE is not set: it must be the name of the table of orders
-	// next: Set the variables in the environment, or in a file that you give with --env-file. docs/operator.md lists them.
+	// next: Set the variables in the environment, or in a file that you give with --env-file. They are listed at https://github.com/idem-go/idem-aws/blob/main/docs/operator.md#variables
 }

@@ -14,16 +14,16 @@ func summary(s operator.Story, now time.Time) (text string, tone tone) {
 		at := fmt.Sprintf("Message %d of %d (%s)", i+1, len(s.Messages), m.Topic)
 		switch m.State {
 		case storage.MessageDead:
-			return at + " is dead: it was given up, or its evidence could not be settled. Nothing moves it but an operator.", bad
+			return at + " is dead: it was given up, or its evidence could not be settled" + inBrackets(tried(m)) + ". Nothing moves it but an operator.", bad
 		case storage.MessageUnknown:
 			return at + " has been unknown" + since(m.OpenSince, now) + ": the call may have happened. If the provider can be asked, it is asked" +
 				" again after 1 minute, later after up to 1 hour. Nothing calls again until the outcome is known.", bad
 		case storage.MessageEvidenced:
 			return at + " keeps the provider's answer, which is to be settled. The provider is not called again.", waiting
 		case storage.MessageClaimed:
-			return at + " is claimed by a worker.", waiting
+			return at + " is claimed by a worker" + inBrackets(tried(m)) + ".", waiting
 		case storage.MessagePending:
-			return at + " waits for a worker" + since(m.CreatedAt, now) + ".", waiting
+			return at + " waits for a worker" + since(m.CreatedAt, now) + inBrackets(tried(m)) + ".", waiting
 		case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled: // final: the record says it
 		}
 	}
@@ -44,6 +44,13 @@ func summary(s operator.Story, now time.Time) (text string, tone tone) {
 	default:
 		return fmt.Sprintf("It is completed. Every retry gets the stored answer, status %d.", r.ResponseStatus), good
 	}
+}
+
+func inBrackets(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
 }
 
 func since(at, now time.Time) string {

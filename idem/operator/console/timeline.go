@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -49,7 +50,10 @@ type timeline struct {
 	Bars  []bar
 	// Missing says what is not recorded.
 	Missing []string
-	Now     time.Time
+	// Logged says what of that the functions' log has, and Query finds it there.
+	Logged []string
+	Query  string
+	Now    time.Time
 }
 
 // The first lanes; the messages' are between them and the last two, which are the provider's and the operators'.
@@ -75,11 +79,25 @@ func timelineOf(s operator.Story, facts Facts, now time.Time) timeline {
 		t.Missing = append(t.Missing,
 			"When the stream, the queue or a sweep woke a worker, and what a webhook or a probe said that changed nothing: not recorded.")
 	}
+	t.logged(s)
 	slices.SortStableFunc(t.Marks, func(a, b mark) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Lane, b.Lane)) })
 	for i := range t.Marks {
 		t.Marks[i].Planned = t.Marks[i].At.After(now)
 	}
 	return t
+}
+
+// logged names the lines of the log that tell what no row does, and what finds them.
+func (t *timeline) logged(s operator.Story) {
+	t.Logged = append(t.Logged, "each request of the client, with what it was answered: idempotency.reserve.created, .replay, .in_progress")
+	if len(s.Messages) > 0 {
+		t.Logged = append(t.Logged, "each wake-up by the sweep: outbox.offered", "each call at the provider, with its outcome: outbox.answered",
+			"each retry, with the time of the next: outbox.retried", "what ended it, or parked it: outbox.delivered, .declined, .unknown, .dead")
+	}
+	t.Query = fmt.Sprintf("filter operation_id = %[1]q or message like %[1]q | sort @timestamp", string(s.Operation))
+	if s.Record != nil && s.Record.TraceID != "" {
+		t.Query = fmt.Sprintf("filter trace_id = %q or operation_id = %[2]q or message like %[2]q | sort @timestamp", s.Record.TraceID, string(s.Operation))
+	}
 }
 
 func (t *timeline) add(at time.Time, lane int, tone tone, title, detail string) {
@@ -105,6 +123,7 @@ func (t *timeline) record(r *operator.RecordView) {
 		t.add(r.LeaseUntil, laneRecord, waiting, "Lease ends", "")
 		t.Bars = append(t.Bars, bar{From: r.CreatedAt, To: t.Now, Lane: laneRecord, Title: "held by an execution", Tone: waiting, Open: true})
 	case storage.StatePending, storage.StateUnknown:
+		t.add(r.LookAt, laneRecord, waiting, "Due for the reconciler", "it asks what became of it, where the operation has a Probe")
 		t.Bars = append(t.Bars, bar{From: r.CreatedAt, To: t.Now, Lane: laneRecord, Title: "no final answer yet", Tone: waiting, Open: true})
 	case storage.StateCompleted, storage.StateFailed:
 		if !r.DoneAt.IsZero() {
@@ -130,7 +149,7 @@ func recordEnd(r *operator.RecordView) string {
 
 func (t *timeline) message(m operator.MessageView, lane int) {
 	t.add(m.CreatedAt, lane, plain, "Message committed", m.Topic)
-	t.add(m.FirstClaimedAt, lane, plain, "First claimed by a worker", "")
+	t.claimed(m, lane)
 	if m.State.Final() {
 		t.add(m.OpenSince, lane, plain, "Call sent", "the first that was open when the message ended")
 	} else {
@@ -141,10 +160,16 @@ func (t *timeline) message(m operator.MessageView, lane int) {
 	t.add(m.DoneAt, lane, toneOfMessage(m.State), "Message "+string(m.State), messageEnd(m))
 	switch m.State {
 	case storage.MessagePending:
-		t.add(m.NextAttemptAt, lane, waiting, "Attempt due", "")
+		t.add(m.NextAttemptAt, lane, waiting, "Attempt due", tried(m))
+		t.add(m.LookAt, lane, waiting, "Due for the sweep", "it wakes a worker, if nothing else has")
 	case storage.MessageClaimed:
-		t.add(m.LeaseUntil, lane, waiting, "Claim ends", "")
-	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageUnknown, storage.MessageEvidenced, storage.MessageDead, storage.MessageCancelled: // no attempt is due
+		t.add(m.LeaseUntil, lane, waiting, "Claim ends", tried(m))
+		t.add(m.LookAt, lane, waiting, "Due for the sweep", "it wakes another worker, if the claim has ended without a result")
+	case storage.MessageEvidenced:
+		t.add(m.LookAt, lane, waiting, "Due for the sweep", "it settles the answer that is kept: "+strings.Join(m.Kept, ", "))
+	case storage.MessageUnknown:
+		t.add(m.LookAt, lane, waiting, "Due for the reconciler", "it asks the provider, where the topic has a Probe")
+	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageDead, storage.MessageCancelled: // nothing comes by itself
 	}
 	open := bar{From: m.CreatedAt, To: m.DoneAt, Lane: lane, Title: string(m.State), Tone: toneOfMessage(m.State)}
 	if !m.State.Final() {
@@ -162,8 +187,11 @@ func (t *timeline) message(m operator.MessageView, lane int) {
 	case m.UnansweredCalls == 0 && m.FirstClaimedAt.IsZero() && !m.State.Final():
 		t.Missing = append(t.Missing, name+": no claim and no call is recorded.")
 	}
+	if len(m.Kept) > 0 {
+		t.Missing = append(t.Missing, name+": when the answer came that it keeps ("+strings.Join(m.Kept, ", ")+") is not recorded.")
+	}
 	if m.DiedClaims > 0 {
-		t.Missing = append(t.Missing, fmt.Sprintf("%s: %d claims expired; when is not recorded.", name, m.DiedClaims))
+		t.Missing = append(t.Missing, fmt.Sprintf("%s: %s expired; when is not recorded.", name, counted(m.DiedClaims, "claim", "claims")))
 	}
 	if m.State.Final() && m.DoneAt.IsZero() {
 		t.Missing = append(t.Missing, name+": when it ended is not recorded.")
@@ -171,6 +199,41 @@ func (t *timeline) message(m operator.MessageView, lane int) {
 	if m.State.Final() && m.SettledBy == "" {
 		t.Missing = append(t.Missing, name+": who settled it, a worker, the sweep, the reconciler, a webhook or an operator, is not recorded. The log has it.")
 	}
+}
+
+// claimed marks the first claim, and how long after the commit it was: what woke the worker is not recorded.
+func (t *timeline) claimed(m operator.MessageView, lane int) {
+	detail := ""
+	if after := m.FirstClaimedAt.Sub(m.CreatedAt); after >= 0 && !m.CreatedAt.IsZero() { // before: by another clock
+		detail = span(after) + " after the commit"
+	}
+	t.add(m.FirstClaimedAt, lane, plain, "First claimed", detail)
+}
+
+// tried says how many calls gave no definite answer, how many may, and what the last one came to: since an operator last started the message
+// again.
+func tried(m operator.MessageView) string {
+	var parts []string
+	if m.UnansweredCalls > 0 {
+		parts = append(parts, counted(m.UnansweredCalls, "call", "calls")+" without a definite answer")
+		if m.CallsMax > 0 {
+			parts[0] += fmt.Sprintf(", of at most %d", m.CallsMax)
+		}
+	}
+	if m.DiedClaims > 0 {
+		parts = append(parts, counted(m.DiedClaims, "claim", "claims")+" expired")
+	}
+	if m.LastOutcome != "" {
+		parts = append(parts, "the last outcome: "+m.LastOutcome)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 // settlers are the words for who ended a message.
@@ -185,10 +248,11 @@ func messageEnd(m operator.MessageView) string {
 	if !known && m.SettledBy != "" { // a later release's
 		by = "settled by " + string(m.SettledBy)
 	}
-	if by != "" && m.Reference != "" {
-		by += ", "
+	parts := []string{by, m.Reference}
+	if m.UnansweredCalls > 0 {
+		parts = append(parts, "after "+counted(m.UnansweredCalls, "call", "calls")+" without a definite answer")
 	}
-	return by + m.Reference
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ", ")
 }
 
 func (t *timeline) provider(objects []Object, lane int) {

@@ -36,8 +36,8 @@ func TestTimelineHasWhatIsStoredAndNothingElse(t *testing.T) {
 		marks = append(marks, got.Lanes[m.Lane]+" "+m.At.Sub(noon).String()+" "+m.Title)
 	}
 	want := []string{
-		"Record 0s Request executed", "Message 1 0s Message committed", "Message 1 0s First claimed by a worker", "Message 1 0s Call sent",
-		"Provider 1ms Provider made scr_1", "Message 1 1s Message delivered", "Message 2 1s Message committed", "Message 2 2s First claimed by a worker",
+		"Record 0s Request executed", "Message 1 0s Message committed", "Message 1 0s First claimed", "Message 1 0s Call sent",
+		"Provider 1ms Provider made scr_1", "Message 1 1s Message delivered", "Message 2 1s Message committed", "Message 2 2s First claimed",
 		"Message 2 2s Call sent whose outcome is not known", "Operators 1m0s close by ada: refused",
 	}
 	if !slices.Equal(marks, want) {
@@ -45,7 +45,7 @@ func TestTimelineHasWhatIsStoredAndNothingElse(t *testing.T) {
 	}
 	missing := strings.Join(got.Missing, "\n")
 	for _, text := range []string{
-		"Message 2: 3 calls without a definite answer", "Message 2: 1 claims expired", "The provider does not say when it made po_1", "woke a worker", "Message 1: who settled it",
+		"Message 2: 3 calls without a definite answer", "Message 2: 1 claim expired", "The provider does not say when it made po_1", "woke a worker", "Message 1: who settled it",
 	} {
 		if !strings.Contains(missing, text) {
 			t.Errorf("no %q in\n%s", text, missing)
@@ -77,6 +77,63 @@ func TestTimelineSaysWhoSettled(t *testing.T) {
 		if missing := strings.Contains(strings.Join(line.Missing, "\n"), "who settled it"); missing != (by == "") {
 			t.Errorf("%q: missing %q", by, line.Missing)
 		}
+	}
+}
+
+// Of retries the rows have counts, the last outcome and the next time: they stand at the moment that they lead to.
+func TestTimelineTellsHowOftenItWasTried(t *testing.T) {
+	at := noon.Add(time.Hour)
+	for want, m := range map[string]operator.MessageView{
+		"Attempt due: 2 calls without a definite answer, of at most 10; 1 claim expired; the last outcome: retryable": {
+			State: storage.MessagePending, UnansweredCalls: 2, CallsMax: 10, DiedClaims: 1, LastOutcome: "retryable", NextAttemptAt: at,
+		},
+		"Attempt due: 1 call without a definite answer": {State: storage.MessagePending, UnansweredCalls: 1, NextAttemptAt: at},
+		"Attempt due: ":                {State: storage.MessagePending, CallsMax: 10, NextAttemptAt: at},
+		"Claim ends: 2 claims expired": {State: storage.MessageClaimed, CallsMax: 10, DiedClaims: 2, LeaseUntil: at},
+		"Due for the sweep: it wakes a worker, if nothing else has":                           {State: storage.MessagePending, LookAt: at},
+		"Due for the sweep: it wakes another worker, if the claim has ended without a result": {State: storage.MessageClaimed, LookAt: at},
+		"Due for the sweep: it settles the answer that is kept: delivered":                    {State: storage.MessageEvidenced, Kept: []string{"delivered"}, LookAt: at},
+		"Due for the reconciler: it asks the provider, where the topic has a Probe":           {State: storage.MessageUnknown, UnansweredCalls: 1, LastOutcome: "ambiguous", LookAt: at},
+		"Message delivered: settled by a worker, ch_1, after 1 call without a definite answer": {
+			State: storage.MessageDelivered, UnansweredCalls: 1, CallsMax: 10, SettledBy: storage.SettledByWorker, Reference: "ch_1", DoneAt: at,
+		},
+		"First claimed: 1.5 s after the commit": {State: storage.MessageDead, CreatedAt: at.Add(-1500 * time.Millisecond), FirstClaimedAt: at},
+		"First claimed: 0 ms after the commit":  {State: storage.MessageDead, CreatedAt: at, FirstClaimedAt: at},
+		"First claimed: ":                       {State: storage.MessageDead, CreatedAt: at.Add(time.Second), FirstClaimedAt: at},
+	} {
+		var marks []string
+		for _, mark := range timelineOf(operator.Story{Messages: []operator.MessageView{m}}, Facts{}, noon).Marks {
+			marks = append(marks, mark.Title+": "+mark.Detail)
+		}
+		if !slices.Contains(marks, want) {
+			t.Errorf("%q, want %q", marks, want)
+		}
+	}
+	line := timelineOf(operator.Story{Record: &operator.RecordView{State: storage.StateUnknown, LookAt: at}}, Facts{}, noon)
+	if len(line.Marks) != 1 || line.Marks[0].Title != "Due for the reconciler" || !line.Marks[0].Planned {
+		t.Errorf("an unknown record: %+v", line.Marks)
+	}
+}
+
+// What no row has is in the log, and a query finds it there: by the operation, and by its trace where it has one.
+func TestTimelineSaysWhatTheLogHas(t *testing.T) {
+	s, facts := story()
+	s.Operation = "op_1"
+	line := timelineOf(s, facts, noon)
+	if want := `filter operation_id = "op_1" or message like "op_1" | sort @timestamp`; line.Query != want {
+		t.Errorf("%s, want %s", line.Query, want)
+	}
+	for _, event := range []string{"idempotency.reserve.created, .replay", "outbox.offered", "outbox.answered", "outbox.retried", "outbox.delivered"} {
+		if !strings.Contains(strings.Join(line.Logged, "\n"), event) {
+			t.Errorf("no %s in %q", event, line.Logged)
+		}
+	}
+	s.Record.TraceID = "4bf92f3577b34da6a3ce929d0e0e4736"
+	if line = timelineOf(s, facts, noon); !strings.HasPrefix(line.Query, `filter trace_id = "4bf92f3577b34da6a3ce929d0e0e4736" or operation_id = "op_1"`) {
+		t.Error(line.Query)
+	}
+	if alone := timelineOf(operator.Story{Record: s.Record}, Facts{}, noon); len(alone.Logged) != 1 {
+		t.Errorf("without a message: %q", alone.Logged)
 	}
 }
 
@@ -143,7 +200,14 @@ func TestSummaries(t *testing.T) {
 		return operator.Story{Record: &operator.RecordView{State: state, CreatedAt: noon, ResponseStatus: 201}}
 	}
 	for want, s := range map[string]operator.Story{
-		"is dead": message(storage.MessageDead), "has been unknown for 1 min: the call may have happened": message(storage.MessageUnknown), "keeps the provider's answer": message(storage.MessageEvidenced),
+		"waits for a worker for 1 min (2 calls without a definite answer, of at most 10; the last outcome: retryable).": {Messages: []operator.MessageView{
+			{State: storage.MessagePending, CreatedAt: noon, UnansweredCalls: 2, CallsMax: 10, LastOutcome: "retryable"},
+		}},
+		"could not be settled (10 calls without a definite answer, of at most 10). Nothing moves": {Messages: []operator.MessageView{
+			{State: storage.MessageDead, UnansweredCalls: 10, CallsMax: 10},
+		}},
+		"waits for a worker for 1 min.": message(storage.MessagePending),
+		"is dead":                       message(storage.MessageDead), "has been unknown for 1 min: the call may have happened": message(storage.MessageUnknown), "keeps the provider's answer": message(storage.MessageEvidenced),
 		"is claimed": message(storage.MessageClaimed), "waits for a worker for 1 min": message(storage.MessagePending), "its record was removed": {},
 		"It has been unknown for 1 min: the handler": record(storage.StateUnknown), "An execution has held its lease for 1 min": record(storage.StateInProgress), "It has had no final answer for 1 min": record(storage.StatePending),
 		"It has failed. Every retry gets the stored answer, status 201": record(storage.StateFailed), "Nothing happened": record(storage.StateFailedRetryable), "It is completed": record(storage.StateCompleted),

@@ -15,6 +15,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/operator/console"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
 // The overview counts what stands in each queue, and shows the first of it.
@@ -104,6 +105,13 @@ func TestOperationPage(t *testing.T) {
 	b.shows(b.get(http.StatusOK, "/operation/"+string(w.operation(wrapped))), "the handler may have done its work")
 	w.known = nil
 	b.shows(b.get(http.StatusOK, "/operation/"+string(w.operation(completed, delivered))), "It is completed", "The application tells the console nothing", "Final answer stored", "Record expires", "still to come")
+	traced := w.operation(func(r *storage.Record) {
+		r.Trace = trace.Parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "")
+	}, func(m *storage.Message) {
+		m.Attempts, m.LastOutcome, m.FirstClaimedAt, m.NextAttemptAt, m.SweepAt = 2, "retryable", noon.Add(time.Second), w.clock().Add(time.Minute), w.clock().Add(75*time.Second)
+	})
+	b.shows(b.get(http.StatusOK, "/operation/"+string(traced)), "1.0 s after the commit", "2 calls without a definite answer, of at most 10; the last outcome: retryable", "2 of at most 10",
+		"Due for the sweep", "4bf92f3577b34da6a3ce929d0e0e4736", "outbox.retried", "filter trace_id = &#34;4bf92f3577b34da6a3ce929d0e0e4736&#34; or operation_id = &#34;"+string(traced))
 	b.get(http.StatusBadRequest, "/operation/nonsense")
 	b.get(http.StatusNotFound, "/operation/"+string(id[:len(id)-4])+"AAAA")
 }

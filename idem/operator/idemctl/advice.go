@@ -33,7 +33,26 @@ func misread(err error) error {
 			help = "idemctl " + command.Path() + " --help"
 		}
 	}
-	return &usageError{err.Error(), "Run " + help + ": it lists what the command takes."}
+	return &usageError{err.Error(), adviceOnLine(err.Error()) + "Run " + help + ": it lists what the command takes."}
+}
+
+// adviceOnLine is what to write instead, where what kong says does not show it: a sentence and a space, or nothing.
+func adviceOnLine(wrong string) string {
+	switch {
+	case strings.HasPrefix(wrong, "expected one of \"inspect\""):
+		return "Begin with idemctl list unknown, or idemctl inspect and the id. "
+	case strings.HasPrefix(wrong, "expected \"<queue>\""):
+		return "Say which queue: idemctl list stuck, unknown or dead. "
+	case strings.HasPrefix(wrong, "missing flags:") && strings.Contains(wrong, "--seen"):
+		return "Run idemctl inspect with the id, look at it, and copy what it shows as seen into --seen. --reason says why, with the ticket. "
+	case strings.HasPrefix(wrong, "missing flags: --reason"):
+		return "Give --reason \"…\": one line on why, with the ticket. It goes to the audit log. "
+	case strings.Contains(wrong, "parsing time"):
+		return "Give a time in RFC 3339, such as 2026-11-21T09:00:00Z. "
+	case strings.Contains(wrong, "expected duration"):
+		return "Give hours, minutes or seconds, such as 168h or 90m; there are no days. "
+	}
+	return ""
 }
 
 // complain writes an error for a person: what is wrong, and what to do next.
@@ -46,7 +65,7 @@ func complain(out io.Writer, err error) {
 }
 
 // packages are the names that errors of the library begin with. They mean nothing to an operator.
-var packages = regexp.MustCompile(`(^|: |\n)(?:operator|outbox|idem|idemctl|dynamo|storage): `)
+var packages = regexp.MustCompile(`(^|: |\n)(?:operator|outbox|idem|idemctl|dynamo|storage|conform): `)
 
 // answered is an error that AWS answered.
 type answered interface{ ErrorCode() string }
@@ -59,9 +78,12 @@ func isTrouble(err error) bool {
 // inWords is an error without the names of packages.
 func inWords(err error) string { return packages.ReplaceAllString(err.Error(), "$1") }
 
+// manualPage is where the operator's manual can be read: an adopter's operator has no checkout of idem.
+const manualPage = "https://github.com/idem-go/idem-aws/blob/main/docs/operator.md"
+
 // What to do next, where several errors have the same answer.
 const (
-	adviceEnvironment = "Set the variables in the environment, or in a file that you give with --env-file. docs/operator.md lists them."
+	adviceEnvironment = "Set the variables in the environment, or in a file that you give with --env-file. They are listed at " + manualPage + "#variables"
 	adviceInspect     = "Nothing was changed. Run idemctl inspect with the id: it shows what is there now and what may be done, and from when."
 	adviceTrouble     = "Run the command again. If it was a change with --write, run idemctl audit first: it shows whether it was made."
 )
@@ -72,6 +94,7 @@ func advice(err error) string {
 		usage    *usageError
 		refused  *refusedError
 		unlogged *operator.UnloggedError
+		unheard  *unansweredError
 		invalid  *operator.InvalidError
 		several  *operator.AmbiguousError
 	)
@@ -82,12 +105,14 @@ func advice(err error) string {
 		return "Give more characters of the id that you mean, or all of it."
 	case errors.As(err, &refused):
 		return refused.do
+	case errors.As(err, &unheard):
+		return "Check the address, the files of headers, and that the service runs. The report says how many requests were sent, and how many may have been executed."
 	case errors.As(err, &unlogged): // whatever else went wrong, nobody wrote down how it ended
 		return "The change may have been made. Run idemctl inspect with the id to see whether it was; its entry in idemctl audit stays intended."
 	case errors.As(err, &invalid):
 		return adviceOnField(invalid.Field)
 	case errors.Is(err, errDrift):
-		return "The report says what differs. docs/operator.md has a runbook for drift."
+		return "The report says what differs. The runbook: " + manualPage + "#driftfound-driftfailed-driftfound-driftfailed"
 	case errors.Is(err, ErrLettersLeft):
 		return "The report says which letters, and why. Deal with that, and run the command again."
 	case errors.Is(err, ErrDiffers):
@@ -155,11 +180,11 @@ func adviceOnTrouble(err error) string {
 	)
 	switch {
 	case errors.As(err, &config):
-		return "Give another value, on the command line or in the environment. docs/operator.md lists the variables."
+		return "Give another value, on the command line or in the environment. The variables are listed at " + manualPage + "#variables"
 	case errors.Is(err, operator.ErrUnsettled):
 		return "Search the functions' log for the message's id and the word settle, remove the cause, and run idemctl redrive."
 	case errors.Is(err, idem.ErrScopeSecret):
-		return "Give this command the scope secret that the functions have; docs/operator.md lists the variables."
+		return "Give this command the scope secret that the functions have. The variables are listed at " + manualPage + "#variables"
 	case errors.As(err, &topic), errors.As(err, &record), errors.As(err, &row):
 		return "Another release wrote it. Use the idemctl of the release that is deployed."
 	case errors.As(err, &unheard):

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -73,6 +75,45 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 		}
 		if got := exitOf(c.err); got != c.exit {
 			t.Errorf("%s: exit code %d, want %d", name, got, c.exit)
+		}
+	}
+}
+
+// A command line that is incomplete, or has a value in another form, is answered by what to write.
+func TestCommandLinesThatAreIncompleteAreAnsweredByWhatToWrite(t *testing.T) {
+	for line, want := range map[string]string{
+		"":                                     "Begin with idemctl list unknown",
+		"list":                                 "idemctl list stuck, unknown or dead",
+		"close op_1.1":                         "copy what it shows as seen into --seen",
+		"close op_1.1 --seen x":                "one line on why, with the ticket",
+		"sweep":                                "one line on why, with the ticket",
+		"drift --from yesterday":               "such as 2026-11-21T09:00:00Z",
+		"audit --since 2d":                     "such as 168h or 90m",
+		"list lost":                            "Run idemctl list --help",
+		"conform http://127.0.0.1:1 --body . ": "Run idemctl conform --help",
+	} {
+		var out, errs strings.Builder
+		if code := Run(t.Context(), App{}, strings.Fields(line), &out, &errs); code != ExitUsage || !strings.Contains(errs.String(), "\nnext: ") || !strings.Contains(errs.String(), want) {
+			t.Errorf("idemctl %s: exit code %d, %q, want %q", line, code, &errs, want)
+		}
+	}
+}
+
+// What an error links to is a heading of the manual.
+func TestErrorsLinkToTheManual(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/operator.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	anchors := map[string]bool{}
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(page), -1) {
+		text := regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		anchors[strings.ReplaceAll(text, " ", "-")] = true
+	}
+	for _, err := range []error{Environment(errors.New("no table")), errDrift, &idem.ConfigError{}, idem.ErrScopeSecret} {
+		_, anchor, linked := strings.Cut(advice(err), manualPage+"#")
+		if !linked || !anchors[anchor] {
+			t.Errorf("%v: %q leads to no heading", err, advice(err))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 func (t *table) result(r operator.Result) {
@@ -81,6 +82,7 @@ func (t *table) record(r operator.RecordView) {
 		field{"state", string(r.State)}, field{"tenant", r.Tenant}, field{"operation", r.Operation}, field{"kind", string(r.Kind)},
 		field{"executions", fmt.Sprint(r.Executions)}, field{"status", number(r.ResponseStatus)},
 		field{"created", t.at(r.CreatedAt)}, field{"lease until", t.at(r.LeaseUntil)}, field{"done", t.at(r.DoneAt)}, field{"expires", t.at(r.ExpiresAt)},
+		field{dueFor(r.State == storage.StateUnknown), t.at(r.LookAt)}, field{"trace", r.TraceID},
 		field{"last error", r.LastError}, field{"seen", string(r.Seen)},
 	)
 }
@@ -94,19 +96,38 @@ func (t *table) message(m operator.MessageView) {
 	if m.Sealed {
 		sealed = "it can't be opened here"
 	}
-	lease, next := t.at(m.LeaseUntil), t.at(m.NextAttemptAt)
-	if m.State.Final() { // nobody holds it, and nobody comes
-		lease, next = "", ""
+	lease, next := t.at(m.LeaseUntil), ""
+	switch {
+	case m.State.Final(): // nobody holds it, and nobody comes
+		lease = ""
+	case m.State == storage.MessagePending: // in other states nobody calls again at that time
+		next = t.at(m.NextAttemptAt)
 	}
 	t.line("%s %s", t.paint(bold, "message"), m.ID)
 	t.fields(
 		field{"state", string(m.State)}, field{"topic", m.Topic}, field{"undoes", undoes}, field{"sealed", sealed},
-		field{"calls without a definite answer", fmt.Sprint(m.UnansweredCalls)}, field{"claims that expired", number(m.DiedClaims)},
+		field{"calls without a definite answer", calls(m)}, field{"claims that expired", number(m.DiedClaims)},
 		field{"last outcome", m.LastOutcome}, field{"settled by", string(m.SettledBy)}, field{"reference", m.Reference}, field{"keeps the answer", strings.Join(m.Kept, ", ")},
 		field{"created", t.at(m.CreatedAt)}, field{"first claimed", t.at(m.FirstClaimedAt)}, field{"outcome open since", t.at(m.OpenSince)},
-		field{"proven absent", t.at(m.ClearedAt)}, field{"lease until", lease}, field{"next attempt", next},
+		field{"proven absent", t.at(m.ClearedAt)}, field{"lease until", lease}, field{"next attempt", next}, field{dueFor(m.State == storage.MessageUnknown), t.at(m.LookAt)},
 		field{"redriven", t.at(m.RedrivenAt)}, field{"done", t.at(m.DoneAt)}, field{"seen", string(m.Seen)},
 	)
+}
+
+// calls is how many calls gave no definite answer, and how many may before the message is dead.
+func calls(m operator.MessageView) string {
+	if m.State.Final() || m.CallsMax == 0 {
+		return fmt.Sprint(m.UnansweredCalls)
+	}
+	return fmt.Sprintf("%d of at most %d", m.UnansweredCalls, m.CallsMax)
+}
+
+// dueFor names who looks next at what stands in a queue.
+func dueFor(unknown bool) string {
+	if unknown {
+		return "due for the reconciler"
+	}
+	return "due for the sweep"
 }
 
 // listed are the cells of a row of a list. Seen begins with the state.

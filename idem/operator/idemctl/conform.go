@@ -56,6 +56,9 @@ func (c *conformance) Run(s *session) error {
 	if errors.As(err, &refused) {
 		return &usageError{refused.Error(), "Run idemctl conform --help: it lists what the command takes."}
 	}
+	if err != nil {
+		err = &unansweredError{err}
+	}
 	answer := conformed{c.URL, report.Policy, err == nil && report.Conforms(), report.Requests, report.Executed, report.Findings}
 	if shown := s.show(answer, answer.write); shown != nil || err != nil {
 		return errors.Join(err, shown)
@@ -65,6 +68,12 @@ func (c *conformance) Run(s *session) error {
 	}
 	return nil
 }
+
+// unansweredError is a service that could not be held against anything: no table of one's own is in trouble.
+type unansweredError struct{ cause error }
+
+func (e *unansweredError) Error() string { return e.cause.Error() }
+func (e *unansweredError) Unwrap() error { return e.cause }
 
 func (c conformed) write(t *table) {
 	rows := make([][]string, len(c.Findings))

@@ -98,3 +98,21 @@ func TestConformHoldsAServiceAgainstItsPolicy(t *testing.T) {
 	server.Close()
 	w.types(idemctl.ExitTrouble, append(args, "--execute")...)
 }
+
+// A service that does not answer is no trouble of one's own tables: the advice is about its address.
+func TestConformOfAServiceThatIsNotThere(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close() // its address is nobody's now
+	body := filepath.Join(t.TempDir(), "body.json")
+	if err := os.WriteFile(body, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs strings.Builder
+	code := idemctl.Run(t.Context(), idemctl.App{}, []string{"conform", server.URL, "--body", body, "--execute"}, &out, &errs)
+	if code != idemctl.ExitTrouble || !strings.Contains(errs.String(), "\nnext: Check the address") || strings.Contains(errs.String(), "audit") || strings.Contains(errs.String(), "conform:") {
+		t.Errorf("exit code %d, %q", code, &errs)
+	}
+	if !strings.Contains(out.String(), "0 requests, at most 1 executed") {
+		t.Errorf("the report is %q", &out)
+	}
+}

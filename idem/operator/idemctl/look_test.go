@@ -3,6 +3,8 @@ package idemctl
 import (
 	"bytes"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,5 +120,35 @@ func TestTablesFit(t *testing.T) {
 	(&table{out: &fields}).fields(field{"last error", long}, field{"id", strings.Repeat("i", 200)})
 	if n := strings.Count(fields.String(), "\n"); n < 4 || strings.Count(fields.String(), "word") != 40 {
 		t.Errorf("%d lines:\n%s", n, &fields)
+	}
+}
+
+// Every recorded list, audit log and inspection fits, with whole ids where they are shown.
+func TestRecordedTablesFit(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	looked := map[string]int{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range transcribed.FindAllStringSubmatch(string(text), -1) {
+			command, rest, _ := strings.Cut(found[1], " ")
+			if !slices.Contains([]string{"list", "audit", "inspect"}, command) || strings.Contains(rest, "--wide") || strings.Contains(rest, "json") || found[3] != "0" {
+				continue
+			}
+			looked[command]++
+			for line := range strings.Lines(escapes.Replace(found[2])) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > widthMax {
+					t.Errorf("%s: idemctl %s: %d columns: %s", file, found[1], n, line)
+				}
+			}
+		}
+	}
+	if len(looked) != 3 || looked["inspect"] < 5 {
+		t.Errorf("%v were looked at", looked)
 	}
 }

@@ -29,7 +29,8 @@
     for (const old of document.querySelectorAll("[data-live]")) {
       const next = fresh.getElementById(old.id);
       if (!next || next.innerHTML === old.innerHTML || old.contains(document.activeElement)) continue;
-      if (old.querySelector("details[open]")) next.querySelector("details")?.setAttribute("open", "");
+      const folded = next.querySelectorAll("details");
+      old.querySelectorAll("details").forEach((d, i) => { if (d.open && folded[i]) folded[i].open = true; });
       const scrolled = old.querySelector(".scroll")?.scrollLeft;
       old.replaceWith(next);
       if (scrolled) next.querySelector(".scroll").scrollLeft = scrolled;
