@@ -493,6 +493,23 @@ func TestSettleFromElsewhere(t *testing.T) {
 	}
 }
 
+// What is known to have happened settles whatever is not final, in one write, also where a worker claims the message meanwhile.
+func TestDeliveredSettlesOverAClaimInOneWrite(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept()
+	w.store.On(faulty.Settle, 1, faulty.Before(func() {
+		w.provider.script = []string{"500 before"}
+		w.deliver(id) // backs off under another revision
+	}))
+	if got, err := w.worker.Settle(t.Context(), id, charged); err != nil || got != outbox.DecisionSettled {
+		t.Errorf("%s, %v, want it settled", got, err)
+	}
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 0)
+	if n := w.store.Count(faulty.Settle); n != 1 {
+		t.Errorf("%d settlements were sent, want 1", n)
+	}
+}
+
 // Evidence is what the provider has, or has declined. A refusal, a time-out and a nil prove nothing of an earlier call.
 func TestWhatIsNoEvidenceSettlesNothing(t *testing.T) {
 	for _, no := range []outbox.Outcome{outbox.NotExecuted{}, outbox.Ambiguous{}, outbox.Refused{}, outbox.Refused{Unproven: true}, nil} {

@@ -237,6 +237,9 @@ func TestWorkerKilledAtProviderWithoutKeys(t *testing.T) {
 	if w.provider.called() != 1 || w.logged("outbox.unknown") != 1 {
 		t.Errorf("%d calls, %d alarms, want 1 and 1", w.provider.called(), w.logged("outbox.unknown"))
 	}
+	if died := w.message(id).Died; died != 1 {
+		t.Errorf("%d claims died, want 1", died)
+	}
 }
 
 // A holds the provider's answer but lost its lease; B parks the message; A's evidence settles it all the same.
