@@ -64,7 +64,7 @@ func (m *metered) cost(ctx context.Context, send sender) (*Cost, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := priced(calls)
+		c := priceOf(calls)
 		if first == nil {
 			first = &c
 		}
@@ -75,7 +75,7 @@ func (m *metered) cost(ctx context.Context, send sender) (*Cost, error) {
 	return first, nil
 }
 
-func priced(calls []meter.Call) Cost {
+func priceOf(calls []meter.Call) Cost {
 	var names []string
 	var sum meter.Units
 	for _, c := range calls {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -11,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
@@ -33,6 +36,10 @@ type deployment struct {
 	astray   bool
 	messages atomic.Int64
 	requests atomic.Int64
+	// settles says that the worker's transaction writes the business row, as the payments application's does.
+	settles bool
+	// dynamodb is where the service and its worker find DynamoDB; "" is the endpoint itself.
+	dynamodb string
 	// refuse is a request that is not served, counted from 1; 0 is none.
 	refuse int64
 }
@@ -87,12 +94,18 @@ func deploy(t *testing.T, d *deployment) (envFile string) {
 	url := dynamotest.Endpoint(t, dynamotest.Dynoxide)
 	tables, err := createTables(t.Context(), url, "load-gateway")
 	must(t, err)
-	d.app, err = newApp(t.Context(), newClient(url), tables)
+	client := newClient(cmp.Or(d.dynamodb, url))
+	d.app, err = newApp(t.Context(), client, tables)
 	must(t, err)
-	store, err := dynamo.New(newClient(url), dynamo.Config{IdempotencyTable: tables.Idempotency, OutboxTable: tables.Outbox})
+	store, err := dynamo.New(client, dynamo.Config{IdempotencyTable: tables.Idempotency, OutboxTable: tables.Outbox})
 	must(t, err)
-	topics, err := outbox.NewTopics(outbox.Config{}, outbox.Topic{Name: topic, Call: d.charge, Settle: func(storage.Message, outbox.Outcome) (outbox.Settlement, error) {
-		return outbox.Settlement{Response: idem.Response{Status: http.StatusCreated, Body: answer}}, nil
+	topics, err := outbox.NewTopics(outbox.Config{}, outbox.Topic{Name: topic, Call: d.charge, Settle: func(m storage.Message, _ outbox.Outcome) (outbox.Settlement, error) {
+		settled := outbox.Settlement{Response: idem.Response{Status: http.StatusCreated, Body: answer}}
+		if d.settles {
+			row := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: string(m.OperationID)}}
+			settled.Writes = []idem.Write{dynamo.Put(types.Put{TableName: &tables.Rows, Item: row})}
+		}
+		return settled, nil
 	}})
 	must(t, err)
 	d.queue = memqueue.New(time.Now)

@@ -1,12 +1,13 @@
 // Command load measures requests per second, latencies, calls and consumed capacity under load, in one run:
 //
 //   - gateway: payments, replays and status reads through API Gateway of a deployed stack; afterwards the effects at the provider
-//     simulator are counted
+//     simulator are counted, and calls and units are measured on a stack of its own, whose calls to DynamoDB pass a meter
 //   - direct: the same against a handler in this process, over an emulator of DynamoDB that it starts
 //   - growth: first requests and replays in tables of more and more records, which must consume the same
 //   - beside: idem, its calls made by hand, and Powertools for AWS Lambda (TypeScript), in turns, over one emulator
 //
-// It fails where an answer is not the expected one, a key has not exactly one effect, or the cost depends on the table.
+// It fails where an answer is not the expected one, a key has not exactly one effect, a path through the gateway costs what bench/cost
+// does not say, or the cost depends on the table.
 //
 //	make up && go run ./bench/load
 //	go run ./bench/load --part direct --part growth --rows 10000,100000
@@ -92,10 +93,14 @@ func (a arguments) measure(ctx context.Context, report *Report, printer *progres
 		printer.Line("gateway")
 		load := load()
 		part, err := g.measure(ctx, a.Requests, a.Callers)
+		if err == nil {
+			printer.Line("gateway: calls and units")
+			err = part.price(ctx, printer)
+		}
 		part.Load = load
 		report.Parts = append(report.Parts, part)
 		if err != nil {
-			return err
+			return fmt.Errorf("gateway: %w", err)
 		}
 	}
 	for _, m := range []struct {

@@ -2,6 +2,7 @@ package meter
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -61,8 +62,11 @@ func decode(operation string, body []byte) (any, error) {
 		}
 		return transaction, nil
 	}
-	return nil, fmt.Errorf("no rule for %q", operation)
+	return nil, fmt.Errorf("%w for %q", errNoRule, operation)
 }
+
+// errNoRule is about an operation that has no price here.
+var errNoRule = errors.New("no rule")
 
 // wireItem is an item as it is sent.
 type wireItem Item

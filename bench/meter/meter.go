@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,6 +20,10 @@ import (
 type Call struct {
 	// Name is the API's, with the number of a transaction's items and "lost" where a condition failed.
 	Name string
+	// Tables are those that the call is about, each once.
+	Tables []string
+	// Unpriced says that there is no rule for the call, which a [Wire] with Others has passed on.
+	Unpriced bool
 	// Ruled is what the call consumes by DynamoDB's documented rules.
 	Ruled Units
 	// Lost says that a condition failed.
@@ -101,6 +106,9 @@ func (m *Meter) call(ctx context.Context, input any, send func() (lost bool, err
 	}
 	for _, t := range touched {
 		c.Ruled = c.Ruled.Plus(m.price(t, lost))
+		if !slices.Contains(c.Tables, t.table) {
+			c.Tables = append(c.Tables, t.table)
+		}
 	}
 	m.calls = append(m.calls, c)
 	return nil

@@ -10,15 +10,20 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Wire is an HTTP server between clients and an endpoint of DynamoDB that meters what passes, one call at a time. It serves the
-// calls that the meter has rules for, and refuses others.
+// calls that the meter has rules for, and refuses others unless Others is set.
 type Wire struct {
+	// Others has calls passed on that there are no rules for; they are taken with their names, without a price.
+	Others bool
+
 	url   string
 	http  *http.Client
 	mu    sync.Mutex
 	meter *Meter
+	ended time.Time
 }
 
 // NewWire returns a wire to the endpoint. The meter belongs to it from now on.
@@ -33,6 +38,13 @@ func (w *Wire) Take() ([]Call, error) {
 	return w.meter.Take(), w.meter.Err
 }
 
+// Idle is for how long no call has ended; it waits for one that is under way.
+func (w *Wire) Idle() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Since(w.ended)
+}
+
 // Close closes the connections to the endpoint.
 func (w *Wire) Close() { w.http.CloseIdleConnections() }
 
@@ -40,6 +52,7 @@ func (w *Wire) Close() { w.http.CloseIdleConnections() }
 func (w *Wire) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	defer func() { w.ended = time.Now() }()
 	if err := w.pass(out, r); err != nil {
 		w.meter.Err = errors.Join(w.meter.Err, err)
 		http.Error(out, err.Error(), http.StatusInternalServerError)
@@ -52,13 +65,21 @@ func (w *Wire) pass(out http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	ctx := context.WithoutCancel(r.Context()) // a call that was sent is looked after to its end
 	input, err := decode(operation, body)
+	if w.Others && errors.Is(err, errNoRule) {
+		reply, err := w.send(ctx, r.Header, body)
+		if err != nil {
+			return err
+		}
+		w.meter.calls = append(w.meter.calls, Call{Name: operation, Unpriced: true})
+		return reply.write(out)
+	}
 	if err != nil {
 		return err
 	}
 	var reply *reply
 	var sendErr error
-	ctx := context.WithoutCancel(r.Context()) // a call that was sent is looked after to its end
 	err = w.meter.call(ctx, input, func() (bool, error) {
 		if reply, sendErr = w.send(ctx, r.Header, body); sendErr != nil {
 			return false, nil // told below
@@ -68,18 +89,22 @@ func (w *Wire) pass(out http.ResponseWriter, r *http.Request) error {
 	if err = errors.Join(err, sendErr); err != nil {
 		return err
 	}
-	for name, values := range reply.header {
-		out.Header()[name] = values
-	}
-	out.WriteHeader(reply.status)
-	_, err = out.Write(reply.body)
-	return err
+	return reply.write(out)
 }
 
 type reply struct {
 	status int
 	header http.Header
 	body   []byte
+}
+
+func (r *reply) write(out http.ResponseWriter) error {
+	for name, values := range r.header {
+		out.Header()[name] = values
+	}
+	out.WriteHeader(r.status)
+	_, err := out.Write(r.body)
+	return err
 }
 
 func (w *Wire) send(ctx context.Context, header http.Header, body []byte) (*reply, error) {

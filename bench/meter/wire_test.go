@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http/httptest"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,26 @@ func TestAWireRefusesWhatItHasNoRuleFor(t *testing.T) {
 	}
 }
 
+// A deployed stack has calls of its own besides, such as a sweep's: they pass, and are told from those that are free.
+func TestAWireThatPassesOthersOnSaysThatTheyHaveNoPrice(t *testing.T) {
+	wire, client := wired(t)
+	wire.Others = true
+	before := wire.Idle()
+	if _, err := client.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(wireTable)}); err != nil {
+		t.Fatal(err)
+	}
+	if idle := wire.Idle(); idle >= before {
+		t.Errorf("idle for %v after a call, %v before", idle, before)
+	}
+	if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(wireTable), Item: wiredItem("other", 10)}); err != nil {
+		t.Fatal(err)
+	}
+	calls, err := wire.Take()
+	if err != nil || len(calls) != 2 || !calls[0].Unpriced || calls[0].Name != "Scan" || calls[1].Unpriced || !slices.Equal(calls[1].Tables, []string{wireTable}) {
+		t.Errorf("%+v, %v, want a Scan without a price and a PutItem to %s", calls, err, wireTable)
+	}
+}
+
 func TestAnErrorThatIsNoLostConditionIsTold(t *testing.T) {
 	wire, client := wired(t)
 	_, err := client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
@@ -122,5 +143,28 @@ func TestAnErrorThatIsNoLostConditionIsTold(t *testing.T) {
 	calls, err := wire.Take()
 	if err == nil || slices.ContainsFunc(calls, func(c Call) bool { return c.Lost }) {
 		t.Errorf("%+v, %v", calls, err)
+	}
+}
+
+// The shapes that an endpoint tells of are those that its tables were made of.
+func TestShapesAreThoseOfTheTables(t *testing.T) {
+	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Dynoxide))
+	want := map[string]schema.Table{"meter-records": schema.Idempotency(), "meter-messages": schema.Outbox(), "meter-counters": schema.Quota()}
+	for name, shape := range want {
+		if err := dynamotest.CreateTable(t.Context(), client, name, shape); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := Shapes(t.Context(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, shape := range want {
+		slices.Sort(shape.Index.Projected)
+		found := got[name]
+		slices.Sort(found.Index.Projected)
+		if found.Key != shape.Key || !reflect.DeepEqual(found.Index, shape.Index) {
+			t.Errorf("%s: %+v, want %+v", name, found, shape)
+		}
 	}
 }

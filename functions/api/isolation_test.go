@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,8 +20,9 @@ import (
 
 const (
 	neighbour = "tenant-b"
-	hanging   = 20          // requests of the other tenant whose call to the provider hangs, and that wait for what becomes of it
-	asked     = 10          // requests of the neighbour
+	others    = 20          // requests of the other tenant that wait: in every other round their calls to the provider hang
+	asked     = 10          // requests of the neighbour, sent at once
+	bursts    = 4           // how often they are sent in a round, one time after the other
 	hang      = time.Second // a call that hangs, until its time-out
 )
 
@@ -91,30 +94,33 @@ func TestWaitsThatHangAreTheirTenantsAlone(t *testing.T) {
 	if err := s.Provider.Faults(t.Context(), provider.Rule{On: provider.Screening, Destination: "iban_hang", Fault: provider.HangBefore}); err != nil {
 		t.Fatal(err)
 	}
-	got := waited(t, s, lambdatest.Rounds, hanging+asked)
-	t.Logf("%d requests beside %d that hang, %d executions: %v", asked, hanging, hanging+asked, got)
+	got := waited(t, s, lambdatest.Rounds, others+asked)
+	t.Logf("%d requests beside %d, %d executions: %v", asked, others, others+asked, got)
 	if !got.Isolated() {
-		t.Errorf("requests wait for another tenant's that hang, %.1f times slower: %v", got.Slower(), got)
+		t.Errorf("requests wait for another tenant's that hang: %v", got)
 	}
-	planted := waited(t, s, lambdatest.RoundsMin, hanging)
-	t.Logf("%d executions, which the requests that hang have all: %v", hanging, planted)
+	planted := waited(t, s, lambdatest.RoundsMin, others)
+	t.Logf("%d executions, which the requests that hang have all: %v", others, planted)
 	if planted.Isolated() {
 		t.Errorf("a tenant whose requests have all executions is not noticed: %v", planted)
 	}
 }
 
-// waited is how long the neighbour's requests take, all sent at once.
+// waited is how long the neighbour's requests take: after the same requests of the other tenant, which have been answered in one kind of
+// round, and hang in the other. So nothing else is at work meanwhile. A machine that stops has requests answered 202 when their wait is
+// over: that time counts, too.
 func waited(t *testing.T, s *lambdatest.Stage, rounds, most int) lambdatest.Apart {
 	t.Helper()
 	all := reserved(t, most)
-	own := func(round int) []time.Duration {
-		took := make([]time.Duration, asked)
+	var keys atomic.Int64
+	send := func(tenant string, count int, destination string, statuses ...int) []time.Duration {
+		took := make([]time.Duration, count)
 		var clients sync.WaitGroup
 		began := time.Now()
 		for i := range took {
 			clients.Go(func() {
-				if status := all.post(t, neighbour, fmt.Sprintf("%d-b-%d-%d", most, round, i), "iban_ok"); status != http.StatusCreated {
-					t.Errorf("%d, want %d", status, http.StatusCreated)
+				if got := all.post(t, tenant, fmt.Sprintf("%d-%d", most, keys.Add(1)), destination); !slices.Contains(statuses, got) {
+					t.Errorf("%d, want one of %d", got, statuses)
 				}
 				took[i] = time.Since(began)
 			})
@@ -122,21 +128,37 @@ func waited(t *testing.T, s *lambdatest.Stage, rounds, most int) lambdatest.Apar
 		clients.Wait()
 		return took
 	}
-	return lambdatest.Measure(rounds, hang, own, func(round int) []time.Duration {
+	neighbours := func() (took []time.Duration) {
+		for range bursts {
+			took = append(took, send(neighbour, asked, "iban_ok", http.StatusCreated, http.StatusAccepted)...)
+		}
+		return took
+	}
+	prompt := func() []time.Duration {
+		send(lambdatest.Tenant, others, "iban_ok", http.StatusCreated, http.StatusAccepted)
+		return neighbours()
+	}
+	// beside is nil where the other tenant's requests did not all come to hang before the first one's hang was over.
+	beside := func() (took []time.Duration) {
 		before := underway(t, s)
 		var hung sync.WaitGroup
 		defer hung.Wait()
-		for i := range hanging {
-			hung.Go(func() {
-				if status := all.post(t, lambdatest.Tenant, fmt.Sprintf("%d-a-%d-%d", most, round, i), "iban_hang"); status != http.StatusAccepted {
-					t.Errorf("%d, want %d", status, http.StatusAccepted)
-				}
-			})
+		hung.Go(func() { send(lambdatest.Tenant, others, "iban_hang", http.StatusAccepted) })
+		for began := time.Now(); underway(t, s) < before+others; time.Sleep(time.Millisecond) {
+			if time.Since(began) > hang {
+				return nil
+			}
 		}
-		for underway(t, s) < before+hanging {
-			time.Sleep(time.Millisecond)
+		return neighbours()
+	}
+	return lambdatest.Measure(rounds, hang, prompt, func() []time.Duration {
+		for range 5 {
+			if took := beside(); took != nil {
+				return took
+			}
 		}
-		return own(round)
+		t.Fatalf("never do all of %d requests hang at once", others)
+		return nil
 	})
 }
 

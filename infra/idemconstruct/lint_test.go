@@ -2,7 +2,9 @@ package idemconstruct_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
@@ -52,4 +54,9 @@ func TestApplicationPassesTheLinters(t *testing.T) {
 		t.Errorf("nothing needs the explanation of %s any more", each)
 	}
 	t.Logf("%d templates; %d findings of cfn-lint and %d of cdk-nag are explained", len(templates), len(linted), len(nagged))
+	readme, err := os.ReadFile("../README.md")
+	row := lint.Row(fmt.Sprintf("`NewApplication`: %d", len(templates)), len(linted), len(nagged))
+	if err != nil || !strings.Contains(string(readme), row) {
+		t.Errorf("infra/README.md has no row %q (%v)", row, err)
+	}
 }

@@ -75,3 +75,15 @@ func accepted(resource any) map[string]any {
 	rules, _ := described[metadata].(map[string]any)
 	return rules
 }
+
+// Row is how a document counts findings of both tools that are explained, in a table of Markdown.
+func Row(of string, linted, nagged int) string {
+	return fmt.Sprintf("| %s | %s | %s | 0 |", of, thousands(linted), thousands(nagged))
+}
+
+func thousands(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+}

@@ -126,3 +126,9 @@ func TestCDKNagHasTheLibraryOfTheApp(t *testing.T) {
 		t.Errorf("cdk-nag is not pinned: %q", pinned.Dependencies["cdk-nag"])
 	}
 }
+
+func TestRowsOfATableHaveThousandsApart(t *testing.T) {
+	if got, want := lint.Row("both", 229, 1_004_719), "| both | 229 | 1,004,719 | 0 |"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -247,6 +247,12 @@ func TestTemplatesPassTheLinters(t *testing.T) {
 	}
 	t.Logf("%d templates of stacks on AWS, %d of local ones; %d findings of cfn-lint and %d of cdk-nag are explained",
 		len(aws), len(local), len(linted), len(nagged))
+	readme, err := os.ReadFile("../README.md")
+	pairs := len(combined())
+	row := lint.Row(fmt.Sprintf("payments on AWS: %d combinations and %d variants", pairs, len(aws)-pairs), len(linted), len(nagged))
+	if err != nil || !strings.Contains(string(readme), row) {
+		t.Errorf("infra/README.md has no row %q (%v)", row, err)
+	}
 }
 
 // once are findings by what they say, whatever template they are in.

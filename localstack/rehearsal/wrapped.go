@@ -16,6 +16,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem/sdkhttp"
 )
 
 // wrapped is an application on the same tables whose handlers call the provider by themselves: a process that a rehearsal kills.
@@ -32,7 +33,7 @@ type wrapped struct {
 func (r *run) newWrapped() (*wrapped, error) {
 	w := &wrapped{provider: r.variables["PROVIDER_URL"], release: make(chan struct{}), charged: make(chan struct{}, 8)}
 	config := localConfig(r.variables)
-	config.HTTPClient = &http.Client{Transport: w}
+	config.HTTPClient = sdkhttp.BufferedBody(&http.Client{Transport: w})
 	shards := 8 // the stack's default
 	store, err := dynamo.New(dynamodb.NewFromConfig(config), dynamo.Config{
 		IdempotencyTable: r.variables["IDEMPOTENCY_TABLE"], OutboxTable: r.variables["OUTBOX_TABLE"], Shards: shards,
@@ -102,6 +103,7 @@ func (w *wrapped) charge(ctx context.Context, key string) (status int, err error
 func localConfig(variables map[string]string) aws.Config {
 	return aws.Config{
 		Region: variables["AWS_REGION"], BaseEndpoint: aws.String(variables["AWS_ENDPOINT_URL"]),
+		HTTPClient: sdkhttp.BufferedBody(nil), // without it the SDK loses replies and sends again: a table is restored twice
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test"}, nil
 		}),

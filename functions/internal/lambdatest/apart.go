@@ -6,66 +6,100 @@ import (
 	"time"
 )
 
-// Apart measures how much later one tenant's calls are done because another tenant's hang.
+// Apart measures how much later one tenant's calls are done because another tenant's hang. Both kinds of round have the same calls of both
+// tenants, so that what the other tenant's take of the machine is in both.
 type Apart struct {
-	// Alone are how long each of a tenant's took, in rounds by itself; Beside are those in rounds beside calls that hang.
-	Alone, Beside [][]time.Duration
+	// Prompt are how long each call of a tenant took, in rounds with another's that are answered at once; Hanging are those in rounds with
+	// the same calls, which hang.
+	Prompt, Hanging [][]time.Duration
 	// Hang is for how long a call of the other tenant hangs.
 	Hang time.Duration
 }
 
-// Rounds is how many rounds of each kind there are at the most, where isolation is to be shown; RoundsMin is enough where a fault is.
+// Rounds is how many rounds of each kind there are where isolation is to be shown; RoundsMin is enough where a fault is.
 const (
-	Rounds    = 6
-	RoundsMin = 2
+	Rounds    = 10
+	RoundsMin = 3
 )
 
 const (
 	slowerAtMost = 2.0
-	// noise is the least that a median counts as: what a busy machine takes for a request by itself.
-	noise = 50 * time.Millisecond
-	// hangShare is the part of a hang that the slowest call may take beside it: one that waits for a hang takes all of it.
-	hangShare = 2
+	// noise is the least that a time counts as: timers, and one turn of another process on the core.
+	noise = 5 * time.Millisecond
+	// hangShare is the part of a hang that a call may take, however slow the machine is: one that waits for a hang takes all of it. One round
+	// in so many may have such a call: the machine stops, too.
+	hangShare    = 2
+	stoppedOneIn = 10
 )
 
-// Measure has both kinds of round, in turns, at least [RoundsMin] of each, and more while they are not isolated, but no more than most:
-// where one tenant waits for another it does so in every round, and what else the machine does slows some only.
-func Measure(most int, hang time.Duration, alone, beside func(round int) []time.Duration) (a Apart) {
+// Measure has so many rounds of each kind, in turns in which each kind comes first every other time: what else the machine does meets both.
+// Where they are as many as Rounds, and do not show isolation, it goes on, up to three times as many: what waits for another tenant does so
+// in those, too.
+func Measure(rounds int, hang time.Duration, prompt, hanging func() []time.Duration) (a Apart) {
 	a.Hang = hang
-	alone(-1) // connections are made
-	for round := 0; round < RoundsMin || round < most && !a.Isolated(); round++ {
-		a.Alone, a.Beside = append(a.Alone, alone(2*round)), append(a.Beside, beside(2*round+1))
+	prompt() // connections are made
+	most := rounds
+	if rounds == Rounds {
+		most = 3 * rounds
+	}
+	for n := 0; n < rounds || n < most && !a.Isolated(); n++ {
+		if n%2 == 1 {
+			a.Hanging = append(a.Hanging, hanging())
+		}
+		a.Prompt = append(a.Prompt, prompt())
+		if n%2 == 0 {
+			a.Hanging = append(a.Hanging, hanging())
+		}
 	}
 	return a
 }
 
-// Slower is by what factor the median is longer beside calls that hang, in the fastest round of each kind.
-func (a Apart) Slower() float64 {
-	return float64(fastest(a.Beside)) / float64(max(fastest(a.Alone), noise))
-}
-
-// Isolated says that the median is at most doubled, and that no call waited for one that hangs: of each kind in its best round.
+// Isolated says that what hangs doubles neither the median call of a round nor its slowest one, each in the median of the rounds, and that
+// no call waits for a hang.
 func (a Apart) Isolated() bool {
-	return a.Slower() <= slowerAtMost && slowest(a.Beside) <= a.Hang/hangShare
+	return factor(a.Hanging, a.Prompt, middle) <= slowerAtMost && factor(a.Hanging, a.Prompt, slices.Max[[]time.Duration]) <= slowerAtMost &&
+		a.waiting() <= len(a.Hanging)/stoppedOneIn
 }
 
-// String tells medians and slowest calls of the fastest rounds.
-func (a Apart) String() string {
-	return fmt.Sprintf("median %v alone, %v beside what hangs; the slowest %v and %v, of which at most %v is allowed; %d rounds of %d",
-		fastest(a.Alone), fastest(a.Beside), slowest(a.Alone), slowest(a.Beside), a.Hang/hangShare, len(a.Alone), len(a.Alone[0]))
-}
-
-func fastest(rounds [][]time.Duration) time.Duration {
-	return slices.Min(each(rounds, func(sorted []time.Duration) time.Duration { return sorted[len(sorted)/2] })).Round(time.Millisecond)
-}
-
-func slowest(rounds [][]time.Duration) time.Duration {
-	return slices.Min(each(rounds, func(sorted []time.Duration) time.Duration { return sorted[len(sorted)-1] })).Round(time.Millisecond)
-}
-
-func each(rounds [][]time.Duration, of func([]time.Duration) time.Duration) (all []time.Duration) {
-	for _, round := range rounds {
-		all = append(all, of(slices.Sorted(slices.Values(round))))
+// waiting is how many rounds have a call that may have waited for a hang.
+func (a Apart) waiting() (rounds int) {
+	for _, round := range a.Hanging {
+		if slices.Max(round) > a.Hang/hangShare {
+			rounds++
+		}
 	}
-	return all
+	return rounds
 }
+
+// String tells what was compared, and the 99th percentile of all calls besides: a single round that the machine was slow in is in that one.
+func (a Apart) String() string {
+	of := func(name string, value func([]time.Duration) time.Duration) string {
+		return fmt.Sprintf("%s %v and %v (%.2f times)", name, shown(overRounds(a.Prompt, value)), shown(overRounds(a.Hanging, value)),
+			factor(a.Hanging, a.Prompt, value))
+	}
+	return fmt.Sprintf("with calls that are prompt, and with calls that hang: %s, %s, p99 %v and %v; %d rounds of %d, %d with a call that may have waited for a hang", of("median", middle),
+		of("slowest of a round", slices.Max[[]time.Duration]), shown(p99(a.Prompt)), shown(p99(a.Hanging)), len(a.Prompt), len(a.Prompt[0]), a.waiting())
+}
+
+// factor is how much larger a round's value is in the median of the rounds.
+func factor(hanging, prompt [][]time.Duration, value func([]time.Duration) time.Duration) float64 {
+	return float64(max(overRounds(hanging, value), noise)) / float64(max(overRounds(prompt, value), noise))
+}
+
+func overRounds(rounds [][]time.Duration, value func([]time.Duration) time.Duration) time.Duration {
+	var all []time.Duration
+	for _, round := range rounds {
+		all = append(all, value(round))
+	}
+	return middle(all)
+}
+
+func middle(of []time.Duration) time.Duration { return slices.Sorted(slices.Values(of))[len(of)/2] }
+
+// p99 is that of all calls, by nearest rank.
+func p99(rounds [][]time.Duration) time.Duration {
+	all := slices.Sorted(slices.Values(slices.Concat(rounds...)))
+	return all[(99*len(all)+99)/100-1]
+}
+
+func shown(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
