@@ -64,7 +64,7 @@ func start(ctx context.Context, binary string, environment []string) (time.Durat
 	select {
 	case ready := <-api.ready:
 		cancel()
-		_ = <-ended // it was killed
+		<-ended //nolint:errcheck // it was killed
 		return ready.Sub(started), nil
 	case err := <-ended:
 		return 0, fmt.Errorf("%s ended before it asked for an event: %w\n%s", binary, err, output.Bytes())

@@ -42,7 +42,7 @@ func StartFunction(t *testing.T, program string, environment ...string) *Functio
 	go func() { f.ended <- f.command.Wait() }()
 	t.Cleanup(func() {
 		f.Kill()
-		_ = <-f.ended // it was killed
+		<-f.ended //nolint:errcheck // it was killed
 		api.CloseClientConnections()
 		api.Close()
 	})
