@@ -22,7 +22,7 @@ const (
 	neighbour = "tenant-b"
 	others    = 20          // requests of the other tenant that wait: in every other round their calls to the provider hang
 	asked     = 10          // requests of the neighbour, sent at once
-	bursts    = 4           // how often they are sent in a round, one time after the other
+	bursts    = 2           // how often they are sent in a round, one time after the other
 	hang      = time.Second // a call that hangs, until its time-out
 )
 

@@ -18,7 +18,7 @@ type Apart struct {
 
 // Rounds is how many rounds of each kind there are where isolation is to be shown; RoundsMin is enough where a fault is.
 const (
-	Rounds    = 10
+	Rounds    = 6
 	RoundsMin = 3
 )
 
@@ -26,8 +26,8 @@ const (
 	slowerAtMost = 2.0
 	// noise is the least that a time counts as: timers, and one turn of another process on the core.
 	noise = 5 * time.Millisecond
-	// hangShare is the part of a hang that a call may take, however slow the machine is: one that waits for a hang takes all of it. One round
-	// in so many may have such a call: the machine stops, too.
+	// hangShare is the part of a hang from which on a call may have waited for one. The machine stops, too: beside one round in so many, as
+	// many may have such a call as of those in which nothing hangs.
 	hangShare    = 2
 	stoppedOneIn = 10
 )
@@ -55,20 +55,20 @@ func Measure(rounds int, hang time.Duration, prompt, hanging func() []time.Durat
 }
 
 // Isolated says that what hangs doubles neither the median call of a round nor its slowest one, each in the median of the rounds, and that
-// no call waits for a hang.
+// no more calls take as long as a hang than do where nothing hangs.
 func (a Apart) Isolated() bool {
 	return factor(a.Hanging, a.Prompt, middle) <= slowerAtMost && factor(a.Hanging, a.Prompt, slices.Max[[]time.Duration]) <= slowerAtMost &&
-		a.waiting() <= len(a.Hanging)/stoppedOneIn
+		a.waiting(a.Hanging) <= a.waiting(a.Prompt)+len(a.Hanging)/stoppedOneIn
 }
 
-// waiting is how many rounds have a call that may have waited for a hang.
-func (a Apart) waiting() (rounds int) {
-	for _, round := range a.Hanging {
+// waiting is how many of the rounds have a call that takes as long as one that waits for a hang.
+func (a Apart) waiting(rounds [][]time.Duration) (slow int) {
+	for _, round := range rounds {
 		if slices.Max(round) > a.Hang/hangShare {
-			rounds++
+			slow++
 		}
 	}
-	return rounds
+	return slow
 }
 
 // String tells what was compared, and the 99th percentile of all calls besides: a single round that the machine was slow in is in that one.
@@ -77,8 +77,9 @@ func (a Apart) String() string {
 		return fmt.Sprintf("%s %v and %v (%.2f times)", name, shown(overRounds(a.Prompt, value)), shown(overRounds(a.Hanging, value)),
 			factor(a.Hanging, a.Prompt, value))
 	}
-	return fmt.Sprintf("with calls that are prompt, and with calls that hang: %s, %s, p99 %v and %v; %d rounds of %d, %d with a call that may have waited for a hang", of("median", middle),
-		of("slowest of a round", slices.Max[[]time.Duration]), shown(p99(a.Prompt)), shown(p99(a.Hanging)), len(a.Prompt), len(a.Prompt[0]), a.waiting())
+	return fmt.Sprintf("with calls that are prompt, and with calls that hang: %s, %s, p99 %v and %v; %d rounds of %d, %d and %d with a call of half a hang", of("median", middle),
+		of("slowest of a round", slices.Max[[]time.Duration]), shown(p99(a.Prompt)), shown(p99(a.Hanging)), len(a.Prompt), len(a.Prompt[0]),
+		a.waiting(a.Prompt), a.waiting(a.Hanging))
 }
 
 // factor is how much larger a round's value is in the median of the rounds.

@@ -34,6 +34,8 @@ func TestIsolationIsToldFromAMachineThatIsSlow(t *testing.T) {
 		"for a hang, on a slow machine":    {calls(10, 300, 400), calls(10, 400, 501), false},
 		"one call in ten rounds":           {calls(10, 20, 30), slices.Concat(calls(9, 20, 30), calls(1, 20, 900)), true},
 		"two calls in ten rounds":          {calls(10, 20, 30), slices.Concat(calls(8, 20, 30), calls(2, 20, 900)), false},
+		"no more than where nothing hangs": {slices.Concat(calls(8, 20, 30), calls(2, 20, 900)), slices.Concat(calls(7, 20, 30), calls(3, 20, 900)), true},
+		"two more than where none hangs":   {slices.Concat(calls(8, 20, 30), calls(2, 20, 900)), slices.Concat(calls(6, 20, 30), calls(4, 20, 900)), false},
 		"half of the rounds, and one more": {calls(10, 20, 30), slices.Concat(calls(4, 20, 30), calls(6, 400, 400)), false},
 	} {
 		a := Apart{Prompt: c.prompt, Hanging: c.hanging, Hang: time.Second}
@@ -53,7 +55,7 @@ func TestRoundsTakeTurns(t *testing.T) {
 		want         string
 	}{
 		{4, 0, "p" + "phhpphhp"}, {2, 900, "p" + "phhp"},
-		{Rounds, 0, "p" + strings.Repeat("phhp", 5)}, {Rounds, 900, "p" + strings.Repeat("phhp", 15)},
+		{Rounds, 0, "p" + strings.Repeat("phhp", Rounds/2)}, {Rounds, 900, "p" + strings.Repeat("phhp", 3*Rounds/2)},
 	} {
 		order := ""
 		round := func(name string, took int) func() []time.Duration {
