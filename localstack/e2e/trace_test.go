@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,8 +23,8 @@ func TestPaymentIsOneTraceFromTheClientToTheProvider(t *testing.T) { // operator
 	if deployed.variables["EMULATOR"] == string(stack.LocalStack) { // it has lost what an invocation logged, once
 		payments = 3
 	}
-	for range payments {
-		spans, charge := tracePayment(t)
+	for n := range payments {
+		spans, charge := tracePayment(t, fmt.Sprintf("traced-%d", n+1))
 		missing := linesNameTheTrace(t, charge, spans)
 		if missing == "" {
 			return
@@ -33,11 +34,11 @@ func TestPaymentIsOneTraceFromTheClientToTheProvider(t *testing.T) { // operator
 	t.Errorf("of %d payments, each lacks a line", payments)
 }
 
-// tracePayment pays, and holds the trace of it against what it must be.
-func tracePayment(t *testing.T) ([]span, provider.Object) {
+// tracePayment pays under a key of that name, and holds the trace of it against what it must be.
+func tracePayment(t *testing.T, name string) ([]span, provider.Object) {
 	t.Helper()
 	tenant, recorded := tracedTenant(t)
-	r := pay("traced", card("traced"))
+	r := pay(name, card(name))
 	tenant.do(t, r).is(t, http.StatusAccepted)
 	sent := recorded.Ended()[len(recorded.Ended())-1].SpanContext()
 	_, charge := settledOnce(t, r)
