@@ -168,8 +168,6 @@ func (p priced) costs(ctx context.Context) (map[string]*Cost, []string, error) {
 
 // calls are those that a request makes until everything has come of it.
 func (p priced) calls(ctx context.Context, send sender, n int) ([]meter.Call, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.within)
-	defer cancel()
 	if err := p.settled(ctx); err != nil {
 		return nil, err
 	}
@@ -187,6 +185,8 @@ func (p priced) calls(ctx context.Context, send sender, n int) ([]meter.Call, er
 
 // settled waits until each payment has its charge and nothing is called any more.
 func (p priced) settled(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, p.within)
+	defer cancel()
 	for {
 		charges, err := p.provider.Charges(ctx)
 		if err != nil && ctx.Err() == nil {
