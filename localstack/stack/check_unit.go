@@ -41,6 +41,9 @@ const (
 // shells.
 const otherPrograms = "^TestThe(TypeScript|Python)Package|" + inTerminal
 
+// isolation are measurements that wait for calls to hang, for most of a minute.
+const isolation = "ThatHangAreTheirTenantsAlone$"
+
 // oneGoroutine are tests that compute for seconds in one goroutine, as with megabytes to encrypt: there is no race to find. Under the
 // detector they took a third of all its time.
 const oneGoroutine = "^Test(ContractOnDynamoDB|StoredBytesHoldNoPlaintext|TheReferenceStoreDoesWhatTheCheckerExplores" +
@@ -72,7 +75,7 @@ func (c *Check) fast(ctx context.Context) error {
 			return emulator.Run(ctx, c.Root, nil, "go", append([]string{"vet"}, own...)...)
 		}),
 		c.test(ctx, "tests of the library and the functions, in memory and on dynoxide", testRun{
-			environment: calm, arguments: append([]string{"-short", "-skip", crashes + "|" + inTerminal}, own...),
+			environment: calm, arguments: append([]string{"-short", "-p", "4", "-skip", crashes + "|" + isolation + "|" + otherPrograms}, own...),
 		}),
 	)
 }
