@@ -20,8 +20,7 @@ const crashes = "^TestCrashAtEveryCall$"
 // A check cuts off every call, and of the cuts that may follow one of them it plays every n-th: of the application's, and of the
 // library's in simulated time. So does it with explorations of the protocol that the checkout has a table of.
 const (
-	crashesPlayed = 8
-	cutsPlayed    = 8
+	cutsPlayed    = 8 // of the application and of the library alike
 	exploredAgain = 4
 )
 
@@ -116,7 +115,7 @@ func (c *Check) simulate(ctx context.Context) error {
 	seed := c.firstSeed(ctx)
 	return errors.Join(
 		c.test(ctx, "the application, crashing at every call", testRun{
-			environment: calm, arguments: append([]string{"-run", crashes, "./functions/internal/payments"}, c.part(ctx, "crash", crashesPlayed)...),
+			environment: calm, arguments: append([]string{"-run", crashes, "./functions/internal/payments"}, c.part(ctx, "crash", cutsPlayed)...),
 		}),
 		c.test(ctx, "stories of a million simulated calls from seed "+seed+", and cuts at every call", testRun{
 			environment: calm,
