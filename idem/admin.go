@@ -85,10 +85,13 @@ func (e *Engine) End(ctx context.Context, tenant string, id OperationID) error {
 }
 
 // CacheBust makes a completed record stop answering. The next request with its key and payload executes again, once no
-// cache in front of the store can hold the old answer (Config.CacheAge). It is for an operator who found that an answer
-// is wrong. It returns a [*CacheBustError] where executing again could make something happen twice: where the commit
-// wrote anything but the record, where the handler wrote for itself and is not safe to run again, and while the record is
-// backed by a resource. If the answer has expired already, nothing is done.
+// cache in front of the store can hold the old answer: Config.CacheAge after CacheBust has returned, or up to 16 minutes
+// more where it returned an [*UnavailableError] and was stored all the same. Calling it again then makes it
+// Config.CacheAge from that call. It is for an operator who found that an answer is wrong.
+//
+// It returns a [*CacheBustError] where executing again could make something happen twice: where the commit wrote anything
+// but the record, where the handler wrote for itself and is not safe to run again, and while the record is backed by a
+// resource. If the answer has expired already, nothing is done.
 //
 // Other errors: [ErrNotLive]; [*TransitionError] for a record that is not completed; [*UnavailableError].
 func (e *Engine) CacheBust(ctx context.Context, tenant string, id OperationID, reason string) error {
@@ -106,7 +109,7 @@ func (e *Engine) CacheBust(ctx context.Context, tenant string, id OperationID, r
 	case code != protocol.Changed && code != protocol.Unchanged:
 		return c.refused(code, "a cache-bust")
 	}
-	e.cfg.Logger.WarnContext(ctx, "cache-bust", "operation", c.seen.Operation, "operation_id", id, "key_hash", c.key, "reason", reason)
+	e.cfg.Logger.WarnContext(ctx, "cache-bust", "operation", c.row(c.machine.Op).Operation, "operation_id", id, "key_hash", c.key, "reason", reason)
 	return nil
 }
 

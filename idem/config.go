@@ -13,6 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Config is the engine's configuration. The zero value of each field means its default.
@@ -46,8 +47,9 @@ type Config struct {
 	// outbox.Runner takes absence for proof only after this time. Default 1 min.
 	FreezeAllowance time.Duration
 	// CacheAge is how long a cache in front of the store may hold an answer, in this process or in any other that serves
-	// the same keys. After a cache-bust the key answers 409 for this long, and is free then. If the engine's store is a
-	// [storage.CachingStore] with a longer age, that age counts. Default 1 min, the default of package cache.
+	// the same keys. After a cache-bust the key answers 409 for this long, and is free then; for up to 16 minutes more where
+	// nobody heard that the cache-bust is stored. If the engine's store is a [storage.CachingStore] with a longer age, that
+	// age counts. Default 1 min, the default of package cache.
 	CacheAge time.Duration
 	// RefuseBefore, where set, is the time up to which records may have been lost: that of a restore or a fail-over, plus
 	// ClockSkew. A key that is not proven to be younger, by Idempotency-First-Sent or a time in the key, executes
@@ -192,7 +194,7 @@ func (c Config) protocol() protocol.Config {
 		ExecutionMax: translation.MillisOf(c.ExecutionMax), HandlerMargin: translation.MillisOf(c.HandlerMargin), FenceMargin: translation.MillisOf(fenceMargin),
 		AnswerMargin: translation.MillisOf(c.AnswerMargin), LeaseMargin: translation.MillisOf(c.LeaseMargin), WorkMin: translation.MillisOf(workMin),
 		ReserveFor: translation.MillisOf(reserveFor), GiveBackFor: translation.MillisOf(reserveFor) / 2, CompleteFor: translation.MillisOf(completeFor), Kills: c.KillsAtDeadline, RunMax: translation.MillisOf(c.RunMax),
-		Skew: translation.MillisOf(c.ClockSkew), CacheAge: translation.MillisOf(c.CacheAge),
+		Skew: translation.MillisOf(c.ClockSkew), CacheAge: translation.MillisOf(c.CacheAge), WireMax: translation.MillisOf(storage.WireMax),
 		ContentionMax: uint8(c.ContentionTries), RunsMax: uint8(c.RunsMax), LoopsMax: loopsMax,
 	}
 }

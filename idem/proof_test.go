@@ -384,24 +384,133 @@ func TestRefuseBeforeExecutesOnlyWhatIsProvenYounger(t *testing.T) {
 	}
 }
 
-// A cache in front of the store may hold the old answer: until it can't, the key answers 409.
+// A cache in front of the store may hold the old answer: until it can't, the key answers 409. That counts from when the change is known to
+// be stored, by its reply or by its own revision in the way of its resend, and costs one more write.
 func TestACacheBustFreesTheKeyAfterTheCachesAge(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault  faulty.Fault
+		writes int
+	}{
+		"told at once":               {nil, 2},
+		"told by what is in the way": {faulty.LoseReply(), 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			busting(t, func(w *world, store *faulty.Store, orders *idem.Registered, id idem.OperationID) {
+				if c.fault != nil {
+					store.On(faulty.Update, 1, c.fault)
+				}
+				if err := w.engine.CacheBust(w.Context(), "t", id, "wrong"); err != nil {
+					w.Fatal(err)
+				}
+				if n := store.Count(faulty.Update); n != c.writes {
+					w.Errorf("%d writes, want %d", n, c.writes)
+				}
+				w.freeAfter(orders, time.Minute+skew)
+			})
+		})
+	}
+}
+
+// Nobody may have heard of a cache-bust that has landed: whose sender died, whose replies were all lost, or who could not tell a second
+// time. Its key is free when no cache can hold the answer, however late the bytes were.
+func TestACacheBustThatNobodyHeardOfFreesTheKeyAsLateAsItCanLand(t *testing.T) {
+	const held = 10*time.Second + storage.WireMax + time.Minute + skew
+	for name, c := range map[string]struct {
+		faults func(store *faulty.Store, late *faulty.Late)
+		known  bool
+	}{
+		"on its way as its process dies": {func(store *faulty.Store, late *faulty.Late) {
+			store.On(faulty.Update, 1, late.Fault())
+			for n := 2; n <= 40; n++ {
+				store.On(faulty.Update, n, faulty.LoseRequest())
+			}
+		}, false},
+		"heard, and not told": {func(store *faulty.Store, _ *faulty.Late) {
+			for n := 2; n <= 40; n++ {
+				store.On(faulty.Update, n, faulty.LoseRequest())
+			}
+		}, true},
+		"heard, and the store is full": {func(store *faulty.Store, _ *faulty.Late) {
+			for n := 2; n <= 40; n++ {
+				store.On(faulty.Update, n, faulty.Refuse(storage.ErrThrottled))
+			}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			busting(t, func(w *world, store *faulty.Store, orders *idem.Registered, id idem.OperationID) {
+				began, late := time.Now(), new(faulty.Late)
+				c.faults(store, late)
+				err := w.engine.CacheBust(w.Context(), "t", id, "wrong")
+				var unavailable *idem.UnavailableError
+				if c.known && err != nil || !c.known && !errors.As(err, &unavailable) {
+					w.Fatalf("%v, want known: %v", err, c.known)
+				}
+				if !c.known {
+					time.Sleep(14 * time.Minute)
+					if err := late.Deliver(w.Context()); err != nil {
+						w.Fatal(err)
+					}
+				}
+				store.Clear()
+				w.freeAfter(orders, held-time.Since(began))
+			})
+		})
+	}
+}
+
+// The one who repeats a cache-bust of which nobody heard has heard of it: the caches' age counts from then.
+func TestACacheBustThatIsRepeatedFreesTheKeySooner(t *testing.T) {
+	busting(t, func(w *world, store *faulty.Store, orders *idem.Registered, id idem.OperationID) {
+		for n := range 40 {
+			store.On(faulty.Update, n+1, faulty.LoseReply())
+		}
+		for n := range 40 { // nor is it seen
+			store.On(faulty.Get, n+2, faulty.LoseRequest())
+		}
+		_ = w.engine.CacheBust(w.Context(), "t", id, "wrong")
+		store.Clear()
+		for range 2 { // another repetition changes nothing
+			if err := w.engine.CacheBust(w.Context(), "t", id, "wrong"); err != nil {
+				w.Fatal(err)
+			}
+		}
+		w.freeAfter(orders, time.Minute+skew)
+	})
+}
+
+// A process that was frozen before the second write may find the row gone, by its expiry: the cache-bust has been made all the same.
+func TestACacheBustWhoseRowIsGoneIsMade(t *testing.T) {
+	busting(t, func(w *world, store *faulty.Store, orders *idem.Registered, id idem.OperationID) {
+		store.On(faulty.Update, 2, freeze(0, func() { w.mem.Expire(time.Now().Add(72 * time.Hour)) }))
+		if err := w.engine.CacheBust(w.Context(), "t", id, "wrong"); err != nil {
+			w.Fatal(err)
+		}
+		if n := len(w.mem.Records()); n != 0 {
+			w.Errorf("%d records are there", n)
+		}
+	})
+}
+
+// busting runs f with an operation whose record is completed, and nothing else came of it.
+func busting(t *testing.T, f func(*world, *faulty.Store, *idem.Registered, idem.OperationID)) {
+	t.Helper()
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		w.engineOf(store, idem.Config{CacheAge: time.Minute})
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
-		id := w.do(orders, request("{}"), w.alone(200)).OperationID
-		if err := w.engine.CacheBust(t.Context(), "t", id, "wrong"); err != nil {
-			t.Fatal(err)
-		}
-		held := 10*time.Second + time.Minute + skew // from the latest landing of the change, on every clock
-		time.Sleep(held - time.Millisecond)
-		if result := w.do(orders, request("{}"), w.alone(200)); result.Outcome != idem.OutcomeInProgress {
-			t.Errorf("%+v, want in progress", result)
-		}
-		time.Sleep(time.Millisecond)
-		w.want(w.do(orders, request("{}"), w.alone(200)), idem.OutcomeExecuted, 200, "2")
+		f(w, store, orders, w.do(orders, request("{}"), w.alone(200)).OperationID)
 	})
+}
+
+// freeAfter is when a key executes again, to the millisecond, and not before.
+func (w *world) freeAfter(orders *idem.Registered, held time.Duration) {
+	w.Helper()
+	time.Sleep(held - time.Millisecond)
+	if result := w.do(orders, request("{}"), w.alone(200)); result.Outcome != idem.OutcomeInProgress {
+		w.Errorf("%+v, want in progress", result)
+	}
+	time.Sleep(time.Millisecond)
+	w.want(w.do(orders, request("{}"), w.alone(200)), idem.OutcomeExecuted, 200, "2")
 }
 
 // Margins scale down: a deadline of a second, or the default of a function's platform, leaves time to execute.

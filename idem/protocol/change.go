@@ -35,6 +35,8 @@ type Change struct {
 	Loops uint8
 	// Asked is when the application's Probe was asked: an absence counts from then.
 	Asked Instant
+	// Heard says that a cache-bust is known to have landed, and is being told so: how that ends does not matter any more.
+	Heard bool
 	// Held is the record as it was last read, and At the write that is being tried.
 	Held Record
 	At   Attempt
@@ -62,12 +64,31 @@ func (x Change) Next(in Input, c *Config) (Change, Action) {
 	case Again:
 		return x, Action{Do: Send, Write: x.At.W, Until: x.At.Until, Pause: x.At.Tries}
 	case Done:
-		return x.tell(Changed)
+		return x.landed(in.Now, c)
 	case Conflict:
 		return x.conflict(in.Reply.Rec, in.Now, c)
 	case Nothing, Unclear: // not known to be changed
+		if x.Heard {
+			return x.tell(Changed)
+		}
 	}
 	return x.tell(Unavailable)
+}
+
+// landed: the change is known to be stored. A cache-bust that was sent freed its key as late as its bytes could have landed.
+// They have, so the caches' age counts from now.
+func (x Change) landed(now Instant, c *Config) (Change, Action) {
+	if x.Errand == Bust && !x.Heard && x.Held.Lease > now+c.uncached() {
+		return x.sooner(now, c)
+	}
+	return x.tell(Changed)
+}
+
+// sooner frees the key of a cache-bust that is known to have landed.
+func (x Change) sooner(now Instant, c *Config) (Change, Action) {
+	x.Heard = true
+	x.Loops++
+	return x.write(busted(x.Held, c, now, c.uncached()), OperatorSaid, now, c)
 }
 
 func (x Change) tell(code SayCode) (Change, Action) {
@@ -79,6 +100,9 @@ func (x Change) tell(code SayCode) (Change, Action) {
 func (x Change) conflict(r Record, now Instant, c *Config) (Change, Action) {
 	if r.State != Absent && r.Revision == x.At.W.Rec.Revision && !c.off(NoOwnChange) {
 		x.Held = r
+		return x.landed(now, c)
+	}
+	if x.Heard {
 		return x.tell(Changed)
 	}
 	if x.Loops++; !x.Seen.None() || x.Errand == Reconcile || x.Loops >= changesMax {
@@ -156,17 +180,16 @@ func (x Change) asked(now Instant, c *Config) Instant {
 func (x Change) amend(r Record, now Instant, c *Config) (Change, Action) {
 	expired := r.State.Final() && r.Expires != 0 && now >= r.Expires
 	switch {
+	case x.Errand == Bust && r.Owner == x.Owner && r.State == Retryable && r.Lease > now+c.uncached():
+		return x.sooner(now, c) // of somebody who did not hear of it
 	case x.Errand == Bust && (r.Owner != x.Owner || r.State == Retryable || expired):
 		return x.tell(Unchanged)
 	case x.Errand == Bust && (r.State != Completed || r.Expires == 0 || !r.bustable()):
 		return x.tell(Inadmissible)
 	case x.Errand == Bust:
-		var age Millis
-		if c.CacheAge != 0 { // from its latest landing, on the clock of the one that takes the key
-			age = c.changeFor() + c.CacheAge + c.Skew
-		}
-		if c.off(NoCacheWait) {
-			age = 0
+		age := c.uncached()
+		if age != 0 && !c.off(NoWireWait) { // from its latest landing, though the one who sent it may be gone by then
+			age += c.changeFor() + c.WireMax
 		}
 		return x.write(busted(r, c, now, age), OperatorSaid, now, c)
 	case !r.State.Final():
@@ -184,6 +207,15 @@ func (x Change) amend(r Record, now Instant, c *Config) (Change, Action) {
 	r.Free += x.Until - r.Expires
 	r.Expires = x.Until
 	return x.write(r, NoReason, now, c)
+}
+
+// uncached is how long after a cache-bust has landed its key is free, on the clock of the one that takes it: as soon as no
+// cache can hold the old answer, and at once where there is no cache.
+func (c *Config) uncached() Millis {
+	if c.CacheAge == 0 || c.off(NoCacheWait) {
+		return 0
+	}
+	return c.CacheAge + c.Skew
 }
 
 // bustable says that executing again makes nothing happen twice.

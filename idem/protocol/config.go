@@ -41,6 +41,8 @@ type Config struct {
 	Skew Millis
 	// CacheAge is how long a cache may hold an answer.
 	CacheAge Millis
+	// WireMax is how long after it was sent a write may land.
+	WireMax Millis
 
 	// ChangeFor bounds how long a change without a reply is sent again; 0 is 10 seconds.
 	ChangeFor Millis

@@ -36,6 +36,7 @@ const (
 	NoGiveBackPersistence             // giving a reserve back ends at contention
 	NewIncarnation                    // a take-over begins another incarnation
 	NoCacheWait                       // a cache-bust frees its key at once
+	NoWireWait                        // a cache-bust frees its key as if it had landed when it was prepared
 	NoOwnChange                       // one's own change in the way of its resend is another's
 	AbsentFromAnswer                  // absence counts from when the answer came
 	NoSeenRevision                    // a person's decision does not carry the revision that it is about

@@ -2,10 +2,12 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // mood is what a story is about: which faults, actors and bounds there are at all, and how often things go wrong. Stories differ in
@@ -51,9 +53,10 @@ type mood struct {
 	engine idem.Config
 	outbox outbox.Config
 	topic  outbox.Topic
-	// remembers is how long the provider remembers keys, longest how long a request is on its way at most, freeze how long
-	// a process is frozen before it sends something, and frozen how long before it decides what to do next.
-	remembers, longest, freeze, frozen time.Duration
+	// remembers is how long the provider remembers keys, longest how long a request to it is on its way at most, wire how long a
+	// write to the store is, freeze how long a process is frozen before it sends something, and frozen how long before it decides
+	// what to do next.
+	remembers, longest, wire, freeze, frozen time.Duration
 }
 
 // level draws one of the levels.
@@ -99,6 +102,7 @@ func newMood(c *choices) mood {
 		kinds:       []kind{kinds[c.oneOf("mood/kind", len(kinds))], kinds[c.oneOf("mood/another kind", len(kinds))]},
 	}
 	m.longest = level[time.Duration](c, "longest", 12, 60) * time.Second
+	m.wire = level(c, "wire", time.Minute, time.Minute, time.Minute, storage.WireMax)
 	m.freeze = level[time.Duration](c, "freeze", 6, 60) * time.Second
 	m.frozen = 275 * time.Second
 	m.bounds(c)
@@ -168,6 +172,10 @@ var themes = [...]func(*choices, *mood){
 		if c.oneOf("mood/found late", 2) == 0 { // what had no reply is found when it is too late for it
 			m.store, m.storeFaults, m.limit = 700, []int{replyLost, frozenAfter}, 8*time.Second
 		}
+		if c.oneOf("mood/amended late", 3) == 0 { // people change answers meanwhile, and what they send is late
+			m.kinds, m.amenders, m.storeFaults, m.handler = []kind{pure, pure}, true, []int{diedLate, requestLate}, 50*time.Millisecond
+			m.store, m.hurry, m.limit = level(c, "amended", 60, 250), 3*time.Second, 30*time.Second
+		}
 	},
 	func(c *choices, m *mood) { // requests deliver for themselves, and lose locks
 		m.kinds = ofKinds(c, inlineKeys, inlineNothing, inlineChain)
@@ -234,9 +242,10 @@ func some(c *choices, name string, n int) (drawn []int) {
 	return drawn
 }
 
-// weather says how many of a thousand calls of an actor go wrong now: trouble comes in spells, and some actors have more of it.
+// weather says how many of a thousand calls of an actor go wrong now: trouble comes in spells, and some actors have more of it. Those
+// who change how long an answer lasts come seldom, and with two calls: they have always more.
 func (w *world) weather(who string, usual int) int {
-	if w.oneOf("trouble of "+who, 10) < w.mood.troubled {
+	if strings.HasPrefix(who, amender) || w.oneOf("trouble of "+who, 10) < w.mood.troubled {
 		usual *= 3
 	}
 	if w.oneOf("weather "+spell(5*time.Second), 4) == 0 {

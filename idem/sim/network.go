@@ -98,7 +98,7 @@ func (p *process) send(ctx context.Context, call faulty.Call, run func(context.C
 	case requestLost:
 		return p.wait(ctx, name)
 	case requestLate, diedLate:
-		landing = w.between(name+" late", time.Second, time.Minute)
+		landing = w.between(name+" late", time.Second, w.mood.wire)
 		if !reads[call] {
 			w.spawn(func() { _ = land() })
 		}

@@ -180,6 +180,9 @@ func (w *world) judgeRecordFor(r storage.Record, who string) {
 // amenderBusts is that people take an answer out of use where they could extend it.
 const amenderBusts = 0
 
+// amender begins the names of those who amend.
+const amender = "amender "
+
 // amend changes how long answers last: two people at once extend one, or take it out of use.
 func (w *world) amend(round int) {
 	for _, r := range w.memory.Records() {
@@ -187,7 +190,7 @@ func (w *world) amend(round int) {
 			continue
 		}
 		for n := range 2 {
-			who := fmt.Sprintf("amender %d.%d of %s", round, n, w.nameOf(r.Key))
+			who := fmt.Sprintf(amender+"%d.%d of %s", round, n, w.nameOf(r.Key))
 			w.spawn(func() {
 				time.Sleep(w.between(who, time.Millisecond, 300*time.Millisecond))
 				_ = w.invoke("amender", who, func(ctx context.Context, p *process) error {

@@ -53,8 +53,9 @@ const (
 func calm(k kind, c *choices) mood {
 	m := mood{
 		tenants: 1, keys: 1, clients: 1, bodies: 1, most: 1, kinds: []kind{k}, period: 20 * time.Second, hurry: time.Second, handler: 50 * time.Millisecond,
-		after: 50 * time.Millisecond, limit: 30 * time.Second, invoked: time.Minute, remembers: 24 * time.Hour, longest: time.Minute, freeze: time.Minute,
-		topic: outbox.Topic{AttemptsMax: 10, AgeMax: 6 * time.Hour, UnknownMax: 12 * time.Hour, AbandonAfter: 2 * time.Hour},
+		after: 50 * time.Millisecond, limit: 30 * time.Second, invoked: time.Minute, remembers: 24 * time.Hour, longest: time.Minute, wire: time.Minute,
+		freeze: time.Minute,
+		topic:  outbox.Topic{AttemptsMax: 10, AgeMax: 6 * time.Hour, UnknownMax: 12 * time.Hour, AbandonAfter: 2 * time.Hour},
 	}
 	for way := 1; way <= storeFaults; way++ {
 		m.storeFaults = append(m.storeFaults, way)

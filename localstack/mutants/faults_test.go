@@ -59,6 +59,8 @@ var faults = []fault{
 		mutants: []dies{{"only the last message of a chain is judged", "TestStoryJudgesEveryMessage"}}},
 	{what: "A read through the cache overlapped a cache-bust of the same process: the answer that had been taken out of use was replayed for a minute",
 		mutants: []dies{{"what a write overtook is kept", "TestAReadThatOverlapsACacheBustIsNotHeld"}}},
+	{what: "A cache-bust was on its way when its process died, and landed 47 s later: its key executed while a cache could replay the old answer",
+		planted: []string{"a cache-bust counts from when it was prepared"}},
 	{what: "A dead message that nobody had ever claimed was started anew, and was cancelled at once because of its age",
 		planted: []string{"what was started anew is as old as it was"}},
 	{what: "`Idempotency-First-Sent: 0001-01-01T00:00:00Z` counted as no such header: a request that was far too old executed",

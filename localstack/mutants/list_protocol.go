@@ -73,6 +73,9 @@ var deliveries = []Mutant{
 
 // people: what those are told who decide. The cuts of their calls should show it.
 var people = []Mutant{
+	{Name: "a cache-bust that was heard of holds its key for as long as one that was not", File: changeFile, Old: "	if x.Errand == Bust && !x.Heard && x.Held.Lease > now+c.uncached() {", New: "	if x.Errand == Bust && x.Heard && x.Held.Lease > now+c.uncached() {"},
+	{Name: "a cache-bust that can't be told a second time fails", File: changeFile, Old: "	if x.Heard {\n		return x.tell(Changed)\n	}\n	if x.Loops++", New: "	if x.Loops++"},
+	{Name: "a repeated cache-bust changes nothing", File: changeFile, Old: "r.State == Retryable && r.Lease > now+c.uncached():", New: "r.State == Retryable && r.Lease < now:"},
 	{Name: "a person whose reply was lost is told that nothing changed", File: changeFile, Old: "	if r.State != Absent && r.Revision == x.At.W.Rec.Revision && !c.off(NoOwnChange) {", New: "	if r.State == Absent && r.Revision == x.At.W.Rec.Revision && !c.off(NoOwnChange) {"},
 }
 

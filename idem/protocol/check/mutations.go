@@ -101,6 +101,7 @@ func holderMutations() []Mutation {
 		{Name: "what others parked is not given back after a promise", Keeps: whoWrites, Scenario: "wrapped, promised late", Off: p.Without(p.NoParkedRelease)},
 		{Name: "a take-over begins another incarnation", Keeps: whoWrites, Scenario: "atomic", Off: p.Without(p.NewIncarnation)},
 		{Name: "a cache-bust frees its key at once", Keeps: expiry, Scenario: "cache-bust", Off: p.Without(p.NoCacheWait)},
+		{Name: "a cache-bust counts from when it was prepared", Keeps: expiry, Scenario: "cache-bust", Off: p.Without(p.NoWireWait)},
 		{Name: "one's own change is another's", Keeps: lostReply, Scenario: "extended twice", Off: p.Without(p.NoOwnChange)},
 		{Name: "a decision does not carry its revision", Keeps: whoWrites, Scenario: "wrapped, operator beside a reconciler", Off: p.Without(p.NoSeenRevision)},
 		{Name: "a late promise is not stored", Keeps: leases, Scenario: "wrapped, late promise", Off: p.Without(p.NoLatePromise)},

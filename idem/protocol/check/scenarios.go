@@ -147,8 +147,8 @@ func deployScenarios() []Scenario {
 func amendScenarios() []Scenario {
 	alone := Actor{Role: Client, Alone: true}
 	return []Scenario{
-		{Name: "cache-bust", Config: base(p.Atomic), Actors: [4]Actor{alone, {Role: Client, Alone: true, Skew: 1, Runs: 2}, errand(p.Bust)}, Wire: 1,
-			Budget: Budget{Total: 1, Late: 1, Slow: 1, Ticks: 8}},
+		{Name: "cache-bust", Config: with(base(p.Atomic), func(c *p.Config) { c.ChangeFor, c.WireMax = 1, 2 }), Wire: 2,
+			Actors: [4]Actor{alone, {Role: Client, Alone: true, Skew: 1, Runs: 2}, errand(p.Bust)}, Budget: Budget{Total: 1, Late: 1, Slow: 1, Ticks: 9}},
 		{Name: "extended twice", Config: base(p.Atomic), Actors: [4]Actor{client, errand(p.Extend), errand(p.Extend), ahead}, Wire: 1,
 			Budget: Budget{Total: 1, Lost: 1, Late: 1, TTL: 1, Ticks: 8}},
 		{Name: "as long as its resource", Config: with(base(p.Atomic), func(c *p.Config) { c.Life.Endless = true }), Actors: [4]Actor{client, ahead, errand(p.EndLife)}, Wire: 2,
