@@ -148,7 +148,7 @@ bench: ## costs by path of a request, start times of the functions
 capacity: ## what a rate of payments needs on AWS: shards, concurrency, quotas, dollars: RATE=10000 (default 1000) [ARGS="--outbox sqs --output json"]
 	@go run ./bench/capacity --rate="$(or $(RATE),1000)" $(ARGS)
 
-dynamodb: stack ## start an emulator of DynamoDB with the tables of an application, until Ctrl-C: [PREFIX=shop TABLES=shop-orders,shop-accounts]; variables in .local/dynamodb.env
+dynamodb: stack ## start an emulator of DynamoDB with idem's tables, the quota's, keys' and audit log's too, and your own, until Ctrl-C: [PREFIX=shop TABLES=shop-orders,shop-accounts]; variables in .local/dynamodb.env
 	@$(STACK) dynamodb --prefix "$(or $(PREFIX),shop)" $(if $(TABLES),--table "$(TABLES)")
 
 docs: stack ## build the documentation site into .local/site and check it
