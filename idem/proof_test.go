@@ -491,6 +491,30 @@ func TestACacheBustWhoseRowIsGoneIsMade(t *testing.T) {
 	})
 }
 
+// A copy of the completion that made an answer may land after the answer was taken out of use: it does not bring it back.
+func TestALateCompletionDoesNotUndoACacheBust(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped, SafeToRunAgain: true})
+		late := new(faulty.Late)
+		store.On(faulty.Update, 1, late.Fault())
+		id := w.do(orders, request("{}"), w.effect(201, "made")).OperationID
+		if err := w.engine.CacheBust(w.Context(), "t", id, "wrong"); err != nil {
+			t.Fatal(err)
+		}
+		if err := late.Deliver(w.Context()); err == nil {
+			t.Error("the late completion landed")
+		}
+		if r := w.mem.Records()[0]; r.State != storage.StateFailedRetryable {
+			t.Errorf("the record is %s", r.State)
+		}
+		time.Sleep(uncached)
+		if again := w.do(orders, request("{}"), w.effect(201, "made anew")); again.Outcome != idem.OutcomeExecuted {
+			t.Errorf("%+v", again)
+		}
+	})
+}
+
 // busting runs f with an operation whose record is completed, and nothing else came of it.
 func busting(t *testing.T, f func(*world, *faulty.Store, *idem.Registered, idem.OperationID)) {
 	t.Helper()

@@ -191,7 +191,11 @@ func (x Change) amend(r Record, now Instant, c *Config) (Change, Action) {
 		if age != 0 && !c.off(NoWireWait) { // from its latest landing, though the one who sent it may be gone by then
 			age += c.changeFor() + c.WireMax
 		}
-		return x.write(busted(r, c, now, age), OperatorSaid, now, c)
+		next := busted(r, c, now, age)
+		if !c.off(BustKeepsOwner) { // a copy of the completion that made the answer may land yet, and would settle what its owner left
+			next.Owner = x.Seed
+		}
+		return x.write(next, OperatorSaid, now, c)
 	case !r.State.Final():
 		return x.tell(Inadmissible)
 	case x.Errand == EndLife && r.Expires != 0:

@@ -37,6 +37,7 @@ const (
 	NewIncarnation                    // a take-over begins another incarnation
 	NoCacheWait                       // a cache-bust frees its key at once
 	NoWireWait                        // a cache-bust frees its key as if it had landed when it was prepared
+	BustKeepsOwner                    // what is taken out of use still belongs to the execution that answered
 	NoOwnChange                       // one's own change in the way of its resend is another's
 	AbsentFromAnswer                  // absence counts from when the answer came
 	NoSeenRevision                    // a person's decision does not carry the revision that it is about

@@ -76,9 +76,11 @@ func (w *world) judgeTransition(a *act, k *key, before, r storage.Record) {
 	switch {
 	case r.Epoch < before.Epoch:
 		w.broken("I8: the epoch of %s goes back", k.name)
-	case before.State.Final() && r.State == storage.StateFailedRetryable && before.RecordOnly:
-		k.busted = now
+	case before.State.Final() && r.State == storage.StateFailedRetryable && (before.RecordOnly || k.kind == wrappedSafe):
+		k.busted, k.answered = now, holder
 		delete(k.finals, r.OperationID)
+	case !before.State.Final() && r.State == storage.StateCompleted && k.answered == a:
+		w.broken("cache: the answer of %s that was taken out of use is stored again", k.name)
 	case before.State.Final() && !sameFinal(before, r):
 		w.broken("I8: the final record of %s, %s %d, became %s %d", k.name, before.State, before.Response.Status, r.State, r.Response.Status)
 	case before.State.Final() && r.ExpiresAt.Before(before.ExpiresAt):

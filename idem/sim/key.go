@@ -105,8 +105,9 @@ type key struct {
 	began   map[idem.OperationID]bool
 	// nothing is set while the last answer said that nothing had happened, and nobody has asked again since.
 	nothing bool
-	// busted is when its answer was last taken out of use, changed when its record was last written.
+	// busted is when its answer was last taken out of use, which was that of answered, and changed when its record was last written.
 	busted, changed time.Time
+	answered        *act
 	// contradicted says that the provider has said one thing and the opposite about it: then its books prove nothing.
 	contradicted bool
 }

@@ -173,7 +173,7 @@ var themes = [...]func(*choices, *mood){
 			m.store, m.storeFaults, m.limit = 700, []int{replyLost, frozenAfter}, 8*time.Second
 		}
 		if c.oneOf("mood/amended late", 3) == 0 { // people change answers meanwhile, and what they send is late
-			m.kinds, m.amenders, m.storeFaults, m.handler = []kind{pure, pure}, true, []int{diedLate, requestLate}, 50*time.Millisecond
+			m.kinds, m.amenders, m.storeFaults, m.handler = []kind{pure, wrappedSafe}, true, []int{diedLate, requestLate}, 50*time.Millisecond
 			m.store, m.hurry, m.limit = level(c, "amended", 60, 250), 3*time.Second, 30*time.Second
 		}
 	},

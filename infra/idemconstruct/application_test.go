@@ -20,7 +20,7 @@ var (
 		return "Allow logs:CreateLogStream logs:PutLogEvents on " + role + "Logs.Arn"
 	}
 	delivers = []string{
-		"Allow dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesIdempotency.Arn",
+		"Allow dynamodb:ConditionCheckItem dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesIdempotency.Arn",
 		"Allow dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesOutbox.Arn",
 		"Allow sqs:SendMessage on QueuesDeadLetter.Arn",
 		"Allow sqs:SendMessage on QueuesWakeUps.Arn",

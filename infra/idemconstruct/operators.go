@@ -71,7 +71,7 @@ func (a *Application) operates(table awsdynamodb.ITableV2, variable string) {
 	a.output(outputOf(variable), table.TableName())
 	if !a.props.Emulated {
 		a.Operators.Read.AddStatements(Allow([]string{"dynamodb:GetItem"}, table.TableArn()))
-		a.Operators.Change.AddStatements(Allow([]string{"dynamodb:PutItem", "dynamodb:UpdateItem"}, table.TableArn()))
+		a.Operators.Change.AddStatements(Allow(written[1:], table.TableArn()))
 	}
 }
 

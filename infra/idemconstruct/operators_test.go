@@ -50,8 +50,8 @@ func TestOperatorsMayDoWhatTheyNeedAndNoMore(t *testing.T) {
 			"Allow Query on OperatorsAuditTable.Arn/index/days", "Allow Query on TablesIdempotency.Arn/index/sweep", "Allow Query on TablesOutbox.Arn/index/queue",
 		},
 		"OperatorsChange": {
-			"Allow GetItem PutItem UpdateItem on TablesIdempotency.Arn", "Allow GetItem PutItem UpdateItem on TablesOutbox.Arn",
-			"Allow PutItem UpdateItem on OperatorsAuditTable.Arn", "Allow PutItem UpdateItem on Orders.Arn",
+			"Allow ConditionCheckItem GetItem PutItem UpdateItem on TablesIdempotency.Arn", "Allow ConditionCheckItem PutItem UpdateItem on Orders.Arn",
+			"Allow GetItem PutItem UpdateItem on TablesOutbox.Arn", "Allow PutItem UpdateItem on OperatorsAuditTable.Arn",
 			"Allow sqs:ChangeMessageVisibility sqs:DeleteMessage sqs:ReceiveMessage on QueuesDeadLetter.Arn",
 			"Allow sqs:SendMessage on QueuesDeadLetter.Arn", "Allow sqs:SendMessage on QueuesWakeUps.Arn",
 		},

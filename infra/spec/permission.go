@@ -40,11 +40,13 @@ func Inline() []Permission {
 	return []Permission{{[]string{"dynamodb:UpdateItem"}, []Resource{OutboxTable}}}
 }
 
-// Deliver is what a function needs that claims and settles messages: worker and sweep.
+// Deliver is what a function needs that claims and settles messages: worker and sweep. A message whose record stays as it is, because
+// something is undone first or a person starts it anew, is settled under a condition on the record.
 func Deliver() []Permission {
-	return []Permission{{
-		[]string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}, []Resource{IdempotencyTable, OutboxTable},
-	}}
+	return []Permission{
+		{[]string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem"}, []Resource{IdempotencyTable}},
+		{[]string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}, []Resource{OutboxTable}},
+	}
 }
 
 // List is what a sweep needs beside Deliver: the two sparse indexes.

@@ -25,7 +25,7 @@ var permissions = map[string][]string{
 		"logs:CreateLogStream logs:PutLogEvents on AuthorizerLogs.Arn",
 	},
 	"Webhook": {
-		"dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesIdempotency.Arn",
+		"dynamodb:ConditionCheckItem dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesIdempotency.Arn",
 		"dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesOutbox.Arn",
 		"dynamodb:UpdateItem on Payments.Arn",
 		"sqs:SendMessage on QueuesDeadLetter.Arn",
@@ -93,7 +93,7 @@ var authenticate = []string{
 }
 
 var deliver = []string{
-	"dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesIdempotency.Arn",
+	"dynamodb:ConditionCheckItem dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesIdempotency.Arn",
 	"dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesOutbox.Arn",
 	"dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on Payments.Arn",
 	"sqs:SendMessage on QueuesWakeUps.Arn",
@@ -180,7 +180,6 @@ var missing = []struct {
 	{func(c contexts) bool { return c["auth"] == "function" }, []string{"Authorizer"}},
 	{func(c contexts) bool { return !c.webhooks() }, []string{"Webhook"}},
 	{func(c contexts) bool { return !c.relayed() }, []string{"Relay"}},
-	{has("local"), slices.Collect(maps.Keys(operatorMay))},
 }
 
 // allowed is what each role and policy of a stack may do, and no other role or policy is there.

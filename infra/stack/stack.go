@@ -83,9 +83,7 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	})
 	own := config.customerKeys(stack)
 	p, audit := newParts(stack, config, own)
-	if !config.Local { // emulators ask nobody what they may
-		p.addOperators(stack, audit)
-	}
+	p.addOperators(stack, audit)
 	p.addTrail(stack, audit)
 	p.quota, p.network = config.quotaTable(stack, own), newNetwork(stack, config)
 	api := p.api().add(stack, config)

@@ -4,15 +4,19 @@ package e2e
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
@@ -25,6 +29,8 @@ import (
 type command struct {
 	*testing.T
 	path string
+	// keys are those of a person who has the operators' policies.
+	keys aws.Credentials
 }
 
 func builtCommand(t *testing.T) command {
@@ -34,7 +40,15 @@ func builtCommand(t *testing.T) command {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
-	return command{t, path}
+	c := command{t, path, aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test"}}
+	if deployed.variables["IAM"] == "true" { // who holds everybody against policies
+		person := newUser(t, "operator-"+rand.Text())
+		for _, policy := range []string{"OPERATOR_READ_POLICY", "OPERATOR_CHANGE_POLICY", "OPERATOR_KEYS_POLICY"} {
+			person.iam("AttachUserPolicy", url.Values{"PolicyArn": {deployed.variables[policy]}})
+		}
+		c.keys = person.keys
+	}
+	return c
 }
 
 // exits runs a command line as a shell does, and demands its exit code.
@@ -43,7 +57,7 @@ func (c command) exits(want int, args ...string) (stdout, stderr string) {
 	run := exec.CommandContext(c.Context(), c.path, append([]string{"--env-file", os.Getenv("IDEM_E2E_ENV"), "--output", "json"}, args...)...)
 	environment, err := stack.LocalEnvironment(os.Environ(), deployed.variables["AWS_ENDPOINT_URL"])
 	must(c.T, err)
-	run.Env = append(environment, "IDEMCTL_ACTOR=ada")
+	run.Env = append(environment, "IDEMCTL_ACTOR=ada", "AWS_ACCESS_KEY_ID="+c.keys.AccessKeyID, "AWS_SECRET_ACCESS_KEY="+c.keys.SecretAccessKey)
 	var out, errs bytes.Buffer
 	run.Stdout, run.Stderr = &out, &errs
 	err = run.Run()

@@ -70,6 +70,7 @@ func TestNewServiceReplaysAndDelivers(t *testing.T) {
 // shipsOnce orders a book twice under one key: the second answer is the first one's, and the warehouse ships one book.
 func (a api) shipsOnce(t *testing.T, depot *warehouse) {
 	t.Helper()
+	must(t, stack.AdmitPlainQueues(t.Context(), deployed.variables["AWS_ENDPOINT_URL"]))
 	var first, again reply
 	eventually(t, soon, func() string { // emulators report a deployment before its routes work
 		first = a.customer(t, http.MethodPost, "/orders", run+"-order-1", `{"item":"book"}`)

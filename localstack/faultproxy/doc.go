@@ -32,6 +32,7 @@
 // What the proxy says in DynamoDB's name has the shape that package internal/refusal gives it, as have the answers of
 // idem/dynamo/dynamotest/wirefault.
 //
-// A request goes on as it came, but for Partial: method, path, headers with Host, and the bytes of the body; so does the answer. What the
+// A request goes on as it came, but for Partial, whose shorter body is signed anew, by an emulator's root user: method, path, headers with
+// Host, and the bytes of the body; so does the answer. What the
 // proxy has accepted it delivers even when the client has gone, as a network does, and it never sends a request twice.
 package faultproxy

@@ -173,6 +173,9 @@ func (p *Proxy) pass(w http.ResponseWriter, s *state, q request, e *Entry, wait 
 // passHalf forwards half of a batch, and answers that the rest was not processed.
 func (p *Proxy) passHalf(w http.ResponseWriter, s *state, q request, e *Entry) {
 	half, rest, err := q.halved()
+	if err == nil {
+		half, err = half.signedAnew()
+	}
 	if err != nil {
 		s.end(e, nil, err)
 		hangUp()

@@ -45,7 +45,7 @@ var (
 	ofCache       = []Tests{{Packages: "./idem/cache"}}
 	ofOperator    = []Tests{{Packages: "./idem/operator"}}
 	ofQueue       = []Tests{{Packages: "./idem/outbox/sqsqueue"}}
-	ofPayments    = []Tests{{Packages: "./functions/internal/payments", Run: "Webhook"}}
+	ofPayments    = []Tests{{Packages: "./functions/internal/payments", Run: "Webhook|Redirect"}}
 	ofClient      = []Tests{{Packages: "./idem/client", Run: "Test[^T]|TestT[^h]|TestTh[^e]|TestThe[^TP]"}}
 )
 

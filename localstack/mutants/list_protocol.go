@@ -36,6 +36,7 @@ var decisions = []Mutant{
 	{Name: "contention after a lost reply says that nothing happened", File: attemptFile, Old: "!a.Persists && !tainted && a.Contended", New: "!a.Persists && a.Contended"},
 	{Name: "tries go on after their time", File: attemptFile, Old: "	if now < a.Until && (a.Persists", New: "	if now < a.Until+3600000 && (a.Persists"},
 	{Name: "what is loose in the end did not happen", File: attemptFile, Old: "	if a.Tainted && !c.off(NoTaint) || r.Code == Lost {\n		return a, Unclear\n	}\n	return a, Nothing", New: "	return a, Nothing"},
+	{Name: "what is taken out of use is still its holder's", File: changeFile, Old: "			next.Owner = x.Seed\n", New: ""},
 	{Name: "a cache-bust that was heard of holds its key for as long as one that was not", File: changeFile, Old: "	if x.Errand == Bust && !x.Heard && x.Held.Lease > now+c.uncached() {", New: "	if x.Errand == Bust && x.Heard && x.Held.Lease > now+c.uncached() {"},
 	{Name: "a cache-bust that can't be told a second time fails", File: changeFile, Old: "	if x.Heard {\n		return x.tell(Changed)\n	}\n	if x.Loops++", New: "	if x.Loops++"},
 	{Name: "a repeated cache-bust changes nothing", File: changeFile, Old: "r.State == Retryable && r.Lease > now+c.uncached():", New: "r.State == Retryable && r.Lease < now:"},

@@ -69,6 +69,11 @@ func (s *Stack) bootstrap(ctx context.Context, running daemon, environment []str
 	if err != nil {
 		return err
 	}
+	if s.options.IAM {
+		if err := admitPlainBucket(ctx, running.URL()); err != nil {
+			return err
+		}
+	}
 	return os.WriteFile(mark, []byte(identity), 0o644)
 }
 
@@ -92,6 +97,11 @@ func (s *Stack) deploy(ctx context.Context, running daemon, environment []string
 	err = s.out.Step("cdk deploy", func() error { return s.cdk(ctx, environment, "deploy", arguments...) })
 	if err != nil {
 		return nil, err
+	}
+	if s.options.IAM {
+		if err := AdmitPlainQueues(ctx, running.URL()); err != nil {
+			return nil, err
+		}
 	}
 	made, err := readOutputs(file, stackName)
 	if err != nil {

@@ -94,6 +94,9 @@ func (s *Stack) emulatorCommand(ctx context.Context, port int) (*exec.Cmd, error
 	}
 	command.Env = append(environment, "BIND_HOST=127.0.0.1", "GATEWAY_PORT="+strconv.Itoa(port), "TMPDIR="+temporary,
 		"S3_DATA_DIR="+filepath.Join(temporary, "s3"), "DOCKER_HOST=unix:///dev/null", "PYTHONUNBUFFERED=1")
+	if s.options.IAM {
+		command.Env = append(command.Env, "AUTH=true")
+	}
 	return command, nil
 }
 

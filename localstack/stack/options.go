@@ -56,6 +56,8 @@ type Options struct {
 	Checkout string
 	// Emulator to deploy to.
 	Emulator Emulator
+	// IAM has ministack deny what no policy of a role allows, as AWS does. The credentials of LocalEnvironment are the root user's.
+	IAM bool
 	// Port of the emulator on 127.0.0.1; 0 takes a free one.
 	Port int
 	// ProviderPort is the provider simulator's; 0 takes a free one.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,7 +41,7 @@ func (s *Stack) Up(ctx context.Context) error {
 	next := Variables{
 		variableProvider: provider, variableEndpoint: running.URL(), variableWebhookSecret: secret,
 		"AWS_REGION": localRegion, "AWS_ACCESS_KEY_ID": localCredentials, "AWS_SECRET_ACCESS_KEY": localCredentials,
-		"EMULATOR": string(s.options.Emulator), "STACK_STATE": s.options.State, variableCode: s.temporary(),
+		"EMULATOR": string(s.options.Emulator), "IAM": strconv.FormatBool(s.options.IAM), "STACK_STATE": s.options.State, variableCode: s.temporary(),
 		variableTokenA: variables.apiKey(variableTokenA), variableTokenB: variables.apiKey(variableTokenB),
 	}
 	contexts := map[string]string{
@@ -240,6 +241,7 @@ var outputVariables = map[string]string{
 	"WakeUpQueueUrl": "WAKE_UP_QUEUE_URL", "DeadLetterQueueUrl": "DEAD_LETTER_QUEUE_URL", "AuditTable": "AUDIT_TABLE", "ApiKeysTable": "API_KEYS_TABLE",
 	"ClaimLease": "CLAIM_LEASE", "LongestRequest": "LONGEST_REQUEST", "DriftGrace": "DRIFT_GRACE",
 	"OutboxShards": "OUTBOX_SHARDS", "LedgerShards": "LEDGER_SHARDS",
+	"OperatorReadPolicyArn": "OPERATOR_READ_POLICY", "OperatorChangePolicyArn": "OPERATOR_CHANGE_POLICY", "OperatorKeysPolicyArn": "OPERATOR_KEYS_POLICY",
 }
 
 // optionalVariables are those of what a stack has with encryption only.

@@ -8,6 +8,7 @@ package credential
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -149,8 +150,11 @@ func (c *Credentials) refuse(credential string) {
 }
 
 // Transport sends "Authorization: Bearer" with every request that next makes. It repeats none: what the provider answered 401 it
-// has not executed, and the outbox sends it again with the credential that is then current.
+// has not executed, and the outbox sends it again with the credential that is then current. It sends nothing where a redirect
+// leads: that place, which net/http would give no credential of another host, would get one from here.
 func (c *Credentials) Transport(next http.RoundTripper) http.RoundTripper { return transport{c, next} }
+
+var errRedirected = errors.New("credential: a redirect is not followed")
 
 type transport struct {
 	credentials *Credentials
@@ -159,6 +163,9 @@ type transport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Response != nil { // what made net/http ask again
+		return nil, errRedirected
+	}
 	credential := t.credentials.current(r.Context())
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+credential)

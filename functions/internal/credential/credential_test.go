@@ -222,3 +222,19 @@ func TestTheCallersRequestIsNotChanged(t *testing.T) {
 		t.Error("the credential is in the caller's request")
 	}
 }
+
+// Where a redirect leads gets no credential: net/http would send none of another host there, and the transport would.
+func TestARedirectGetsNoCredential(t *testing.T) {
+	w := newWorld(t)
+	w.holds("c1")
+	w.taken = []string{"c1"}
+	away := httptest.NewServer(http.RedirectHandler(strings.Replace(w.server.URL, "127.0.0.1", "localhost", 1), http.StatusTemporaryRedirect))
+	defer away.Close()
+	response, err := w.client().Get(away.URL)
+	if err == nil {
+		response.Body.Close()
+	}
+	if err == nil || len(w.sent) != 0 {
+		t.Errorf("%v, and the other host got %q", err, w.sent)
+	}
+}

@@ -163,3 +163,25 @@ func TestALookUpThatFailsOnceIsRepeated(t *testing.T) {
 type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+// A redirect is no answer of the provider's: the empty list of another place must not make each payment a drift.
+func TestARedirectIsNotCompared(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write([]byte("[]")) }))
+	defer elsewhere.Close()
+	w := newWorld(t)
+	w.pay("card_ok")
+	w.clock.Advance(time.Hour)
+	report, err := w.job(func(c *drift.Config) {
+		c.Authorize = func(next http.RoundTripper) http.RoundTripper {
+			return transport(func(r *http.Request) (*http.Response, error) {
+				if r.Response != nil {
+					return next.RoundTrip(r)
+				}
+				return &http.Response{Status: "302 Found", StatusCode: http.StatusFound, Header: http.Header{"Location": {elsewhere.URL}}, Body: http.NoBody, Request: r}, nil
+			})
+		}
+	}).Check(t.Context(), drift.Window{From: begin})
+	if err == nil || len(report.Drifts) != 0 {
+		t.Errorf("%+v, %v, want an error and no finding", report, err)
+	}
+}

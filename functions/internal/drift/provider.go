@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox/call"
 )
 
 // endpoints are where the provider lists objects, and of which family (docs/payments-api.md).
@@ -45,7 +46,7 @@ const askMax = 3
 func newProvider(
 	url string, timeout time.Duration, authorize func(http.RoundTripper) http.RoundTripper, pause func(context.Context, time.Duration) error,
 ) provider {
-	client := &http.Client{Timeout: timeout}
+	client := &http.Client{Timeout: timeout, CheckRedirect: call.NoRedirects}
 	if authorize != nil {
 		client.Transport = authorize(http.DefaultTransport)
 	}

@@ -60,7 +60,7 @@ func NewProvider(rawURL string, authorize func(http.RoundTripper) http.RoundTrip
 	if err != nil {
 		return nil, err
 	}
-	return &Provider{url: strings.TrimRight(rawURL, "/"), lookUp: &http.Client{Transport: reused}, keyed: keyed, keyless: keyless}, nil
+	return &Provider{url: strings.TrimRight(rawURL, "/"), lookUp: &http.Client{Transport: reused, CheckRedirect: call.NoRedirects}, keyed: keyed, keyless: keyless}, nil
 }
 
 // statuses is what the provider's refusals mean, at all of its endpoints. Any other is ambiguous.

@@ -71,13 +71,18 @@ func New(cfg Config) (*Client, error) {
 	return &Client{
 		http: &http.Client{
 			Transport:     cfg.Transport,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			CheckRedirect: NoRedirects,
 		},
 		statuses:     statuses,
 		bodyBytesMax: cfg.BodyBytesMax,
 		now:          cfg.Now,
 	}, nil
 }
+
+// NoRedirects is the CheckRedirect of any [http.Client] that asks a provider something, such as that of an outbox.Topic's
+// Probe: a redirect is the answer, and is not followed. What another place answers says nothing about what this provider
+// did, and it must not get this provider's credential.
+func NoRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Request is one POST for one effect.
 type Request struct {

@@ -102,6 +102,7 @@ func holderMutations() []Mutation {
 		{Name: "a take-over begins another incarnation", Keeps: whoWrites, Scenario: "atomic", Off: p.Without(p.NewIncarnation)},
 		{Name: "a cache-bust frees its key at once", Keeps: expiry, Scenario: "cache-bust", Off: p.Without(p.NoCacheWait)},
 		{Name: "a cache-bust counts from when it was prepared", Keeps: expiry, Scenario: "cache-bust", Off: p.Without(p.NoWireWait)},
+		{Name: "what is taken out of use still belongs to the execution that answered", Keeps: whoWrites, Scenario: "cache-bust, wrapped", Off: p.Without(p.BustKeepsOwner)},
 		{Name: "one's own change is another's", Keeps: lostReply, Scenario: "extended twice", Off: p.Without(p.NoOwnChange)},
 		{Name: "a decision does not carry its revision", Keeps: whoWrites, Scenario: "wrapped, operator beside a reconciler", Off: p.Without(p.NoSeenRevision)},
 		{Name: "a late promise is not stored", Keeps: leases, Scenario: "wrapped, late promise", Off: p.Without(p.NoLatePromise)},

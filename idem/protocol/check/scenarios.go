@@ -149,6 +149,8 @@ func amendScenarios() []Scenario {
 	return []Scenario{
 		{Name: "cache-bust", Config: with(base(p.Atomic), func(c *p.Config) { c.ChangeFor, c.WireMax = 1, 2 }), Wire: 2,
 			Actors: [4]Actor{alone, {Role: Client, Alone: true, Skew: 1, Runs: 2}, errand(p.Bust)}, Budget: Budget{Total: 1, Late: 1, Slow: 1, Ticks: 9}},
+		{Name: "cache-bust, wrapped", Config: with(base(p.Wrapped), func(c *p.Config) { c.Safe, c.ChangeFor, c.WireMax = true, 1, 2 }), Wire: 4,
+			Actors: [4]Actor{client, errand(p.Bust)}, Budget: Budget{Total: 1, Late: 1, Ticks: 7}},
 		{Name: "extended twice", Config: base(p.Atomic), Actors: [4]Actor{client, errand(p.Extend), errand(p.Extend), ahead}, Wire: 1,
 			Budget: Budget{Total: 1, Lost: 1, Late: 1, TTL: 1, Ticks: 8}},
 		{Name: "as long as its resource", Config: with(base(p.Atomic), func(c *p.Config) { c.Life.Endless = true }), Actors: [4]Actor{client, ahead, errand(p.EndLife)}, Wire: 2,
