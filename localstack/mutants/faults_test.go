@@ -101,6 +101,8 @@ var faults = []fault{
 		mutants: []dies{{"what a later release added to a record is dropped", "TestAttributesOfALaterReleaseAreCarriedThrough"}, {"what a later release added to a message is dropped", "TestAttributesOfALaterReleaseAreCarriedThroughInMessages"}}},
 	{what: "A commit was late. Its resend lost an optimistic lock, the handler ran again and failed, and the client was told so; then the lock was back, and the first commit landed",
 		planted: []string{"nothing happened is told while bytes are loose"}},
+	{what: "A caller of the client in Python fell back to another host while it handled the first one's certificate error. The reply of the second was lost, and the error said that nothing had been sent: under a new key it was a second charge",
+		mutants: []dies{{"what the caller was handling says what became of a request", "TestThePythonPackageKeepsTheSharedRules"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now

@@ -166,6 +166,12 @@ var journals = []Mutant{
 	{Name: "a key is sent at any age", File: "idem/client/transport.go", Old: "age > s.t.cfg.KeyAgeMax {", New: "age > s.t.cfg.KeyAgeMax<<20 {"},
 }
 
+// pythons: what the client in Python takes for proof.
+var pythons = []Mutant{
+	{Name: "what the caller was handling says what became of a request", File: "idem/client/python/src/idem_client/machine.py", Old: "(link.__context__ if isinstance(link, httpcore.ConnectError) else None)", New: "link.__context__"},
+	{Name: "a real server's certificate leaves open what was sent", File: "idem/client/python/src/idem_client/machine.py", Old: "(link.__context__ if isinstance(link, httpcore.ConnectError) else None)", New: "None"},
+}
+
 // comparisons: what of a request the middleware compares, and what it reads of its time.
 var comparisons = []Mutant{
 	{Name: "another path's request is the same", File: "idem/middleware/selection.go", Old: "Path: sentPath(r.HTTP), MediaType", New: "Path: \"/\", MediaType"},
