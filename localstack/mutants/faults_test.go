@@ -103,6 +103,8 @@ var faults = []fault{
 		planted: []string{"nothing happened is told while bytes are loose"}},
 	{what: "A caller of the client in Python fell back to another host while it handled the first one's certificate error. The reply of the second was lost, and the error said that nothing had been sent: under a new key it was a second charge",
 		mutants: []dies{{"what the caller was handling says what became of a request", "TestThePythonPackageKeepsTheSharedRules"}}},
+	{what: "net/http sent a POST without a body again on its own, because the connection that it had reused broke. A gateway answered the second one with 401, and the client in Go took that for the answer to all that was ever sent",
+		mutants: []dies{{"what net/http sent again counts as sent once", "TestAnAnswerToWhatNetHTTPSentAgainIsNoProofThatNothingHappened"}, {"a certificate that fails when net/http sends again proves that nothing was sent", "TestAnAnswerToWhatNetHTTPSentAgainIsNoProofThatNothingHappened"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now

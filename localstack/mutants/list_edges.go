@@ -163,6 +163,8 @@ var journals = []Mutant{
 	{Name: "a process that was slower keeps its own key", File: journalFile, Old: "			entry, err = j.resume(operation)\n", New: "			return fresh, false, nil\n"},
 	{Name: "an entry of another operation is taken", File: journalFile, Old: "err != nil || kept.Operation != operation || kept.Key", New: "err != nil || kept.Key"},
 	{Name: "a second caller leaves no mark", File: journalFile, Old: "		_, err = file.WriteString(\"\\n\")\n", New: "		_ = shared\n"},
+	{Name: "what net/http sent again counts as sent once", File: "idem/client/transport.go", Old: "s.budget.attempts != 1 || s.sends.Load() > 1 || s.op", New: "s.budget.attempts != 1 || s.op"},
+	{Name: "a certificate that fails when net/http sends again proves that nothing was sent", File: "idem/client/transport.go", Old: "s.sends.Load() == 0 && s.first(ctx)", New: "s.first(ctx)"},
 	{Name: "a key is sent at any age", File: "idem/client/transport.go", Old: "age > s.t.cfg.KeyAgeMax {", New: "age > s.t.cfg.KeyAgeMax<<20 {"},
 }
 
