@@ -105,6 +105,8 @@ var faults = []fault{
 		mutants: []dies{{"what the caller was handling says what became of a request", "TestThePythonPackageKeepsTheSharedRules"}}},
 	{what: "net/http sent a POST without a body again on its own, because the connection that it had reused broke. A gateway answered the second one with 401, and the client in Go took that for the answer to all that was ever sent",
 		mutants: []dies{{"what net/http sent again counts as sent once", "TestAnAnswerToWhatNetHTTPSentAgainIsNoProofThatNothingHappened"}, {"a certificate that fails when net/http sends again proves that nothing was sent", "TestAnAnswerToWhatNetHTTPSentAgainIsNoProofThatNothingHappened"}}},
+	{what: "A transport that calls no hooks of net/http/httptrace, such as an adapter of another HTTP library, sent a call and lost its answer. The call counted as never sent and was made again: two charges at a provider without keys",
+		mutants: []dies{{"what a transport without hooks sent was never sent", "TestWhatATransportOfAnotherLibrarySentIsNotNeverSent"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now

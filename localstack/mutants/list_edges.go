@@ -78,7 +78,11 @@ var calls = []Mutant{
 		req.Header.Set("Idempotency-Key", string(r.Key))
 	}`},
 	{Name: "a request may be sent twice", File: providerFile, Old: "	req.GetBody = nil\n", New: ""},
-	{Name: "a lost connection says that nothing happened", File: providerFile, Old: "	case err != nil && !connected.Load():", New: "	case err != nil:"},
+	{Name: "a lost connection says that nothing happened", File: providerFile, Old: "	return !h.connected.Load() && (h.asked", New: "	return (h.asked"},
+	{Name: "what a transport without hooks sent was never sent", File: providerFile, Old: "(h.asked.Load() || idle || errors.Is(err, ErrNotSent))", New: "(h.asked.Load() || idle || err != nil)"},
+	{Name: "another library's transport is net/http's", File: providerFile, Old: "	_, standard := transport.(*http.Transport)\n	return standard\n", New: "	return transport != nil\n"},
+	{Name: "a body that was read counts as unread", File: providerFile, Old: "c.standard() && !body.read.Load()", New: "c.standard()"},
+	{Name: "a refused connection leaves open what was sent", File: providerFile, Old: "(h.asked.Load() || idle ||", New: "(idle && h.asked.Load() ||"},
 	{Name: "half an answer is evidence", File: providerFile, Old: "	if err != nil {\n		return outbox.Ambiguous{Cause: fmt.Errorf(\"call: answer %d: %w\"", New: "	if err != nil && len(body) == 0 {\n		return outbox.Ambiguous{Cause: fmt.Errorf(\"call: answer %d: %w\""},
 	{Name: "an unlisted status is a refusal", File: providerFile, Old: "	return outbox.Ambiguous{Cause: cause}\n}", New: "	return outbox.Refused{Cause: cause}\n}"},
 	{Name: "an answer without a reference is evidence", File: providerFile, Old: "			return outbox.Ambiguous{Cause: fmt.Errorf(\"call: answer %d can't be read\", res.StatusCode)}\n", New: "			reference = \"\"\n"},
