@@ -107,6 +107,8 @@ var faults = []fault{
 		mutants: []dies{{"what net/http sent again counts as sent once", "TestAnAnswerToWhatNetHTTPSentAgainIsNoProofThatNothingHappened"}, {"a certificate that fails when net/http sends again proves that nothing was sent", "TestAnAnswerToWhatNetHTTPSentAgainIsNoProofThatNothingHappened"}}},
 	{what: "A transport that calls no hooks of net/http/httptrace, such as an adapter of another HTTP library, sent a call and lost its answer. The call counted as never sent and was made again: two charges at a provider without keys",
 		mutants: []dies{{"what a transport without hooks sent was never sent", "TestWhatATransportOfAnotherLibrarySentIsNotNeverSent"}}},
+	{what: "After a loss of records observe mode answered every new key with 503, though it promises to refuse no request",
+		mutants: []dies{{"an observed request is refused after a loss of records", "TestObserveRefusesNothingAfterALossOfRecords"}, {"an observed request is refused while nobody can read when records were lost", "TestObserveRefusesNothingAfterALossOfRecords"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now

@@ -127,6 +127,8 @@ var replays = []Mutant{
 	{Name: "an observed request that failed runs again", File: observeFile, Old: "err != nil && !refuses(err) {", New: "err != nil && !refuses(err) && false {"},
 	{Name: "an observed request that ran runs again", File: observeFile, Old: "	if result != nil && result.Outcome == idem.OutcomeExecuted || err", New: "	if err"},
 	{Name: "a wrapped request that failed under observation runs again", File: "idem/middleware/observewrapped.go", Old: "	case !o.ran:\n		e.passThrough", New: "	case !o.ran || o.client.recorder.status >= 500:\n		e.passThrough"},
+	{Name: "an observed request is refused after a loss of records", File: observeFile, Old: "errors.As(err, &lost) || ", New: "errors.As(err, &lost) && false || "},
+	{Name: "an observed request is refused while nobody can read when records were lost", File: observeFile, Old: "errors.Is(err, idem.ErrLossUnread) || ", New: ""},
 	{Name: "an observed handler's error is a refusal", File: observeFile, Old: "	if errors.As(err, &handler) {\n		return false\n	}\n", New: "	if errors.As(err, &handler) {\n		return true\n	}\n"},
 	{Name: "a handler's second run gets the body that the first one made", File: "idem/middleware/request.go", Old: "Body: bytes.Clone(r.Body)}", New: "Body: bytes.TrimRight(r.Body, \"\")}"},
 	{Name: "a handler's second run gets the header that the first one made", File: "idem/middleware/request.go", Old: "HTTP: r.HTTP.Clone(ctx)", New: "HTTP: r.HTTP.WithContext(ctx)"},
