@@ -109,6 +109,8 @@ var faults = []fault{
 		mutants: []dies{{"what a transport without hooks sent was never sent", "TestWhatATransportOfAnotherLibrarySentIsNotNeverSent"}}},
 	{what: "After a loss of records observe mode answered every new key with 503, though it promises to refuse no request",
 		mutants: []dies{{"an observed request is refused after a loss of records", "TestObserveRefusesNothingAfterALossOfRecords"}, {"an observed request is refused while nobody can read when records were lost", "TestObserveRefusesNothingAfterALossOfRecords"}}},
+	{what: "`idemctl apikey create --test` said that its key moves no money. It was a key like any other, and charged the provider of a production stage",
+		mutants: []dies{{"a test key is taken where none is", "TestATestKeyIsRefusedWhereNoneIsTaken"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now

@@ -194,6 +194,17 @@ var compared = []Mutant{
 	{Name: "stories: the media type does not count", File: inputFile, Old: "	dst = appendField(dst, mediaType)\n", New: "	dst = appendField(dst, mediaType[:0])\n"},
 }
 
+// apiKeys: whose keys are taken.
+var apiKeys = []Mutant{
+	{Name: "a test key is taken where none is", File: "functions/internal/apikey/apikey.go", Old: "	if k.cfg.RefuseTest && strings", New: "	if k.cfg.RefuseTest && false && strings"},
+	{Name: "a live key is refused where no test key is taken", File: "functions/internal/apikey/apikey.go", Old: " && strings.HasPrefix(bearer, token.Test) {", New: " {"},
+}
+
+// productions: what a stage with real money has by default.
+var productions = []Mutant{
+	{Name: "production takes test keys", File: "infra/stage/production.go", Old: "		context[\"testKeys\"] = string(stack.TestKeysRefuse)\n", New: "		context[\"testKeys\"] = string(stack.TestKeysAccept)\n"},
+}
+
 // bounds: what is checked at start.
 var bounds = []Mutant{
 	{Name: "a response may be larger than its store takes", File: "idem/bound.go", Old: "	if c.ResponseBytesMax > most {", New: "	if c.ResponseBytesMax > most<<10 {"},
