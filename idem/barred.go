@@ -2,6 +2,7 @@ package idem
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -19,6 +20,10 @@ type RefusedBeforeError struct {
 func (e *RefusedBeforeError) Error() string {
 	return fmt.Sprintf("idem: nothing is executed for a key that is not proven to be from after %v", e.Before)
 }
+
+// ErrLossUnread is why nothing was executed while the time of the last loss of records can't be read: inside an
+// [*UnavailableError].
+var ErrLossUnread = errors.New("idem: read RefuseBefore")
 
 // refuseBeforeFor bounds one reading of the row: final answers are replayed without it.
 const refuseBeforeFor = 2 * time.Second
@@ -48,7 +53,7 @@ func (e *Engine) bars(ctx context.Context, op *Operation, req Request) error {
 	}
 	before, err := e.loss.At(ctx)
 	if err != nil {
-		return unavailable(fmt.Errorf("idem: read RefuseBefore: %w", err))
+		return unavailable(fmt.Errorf("%w: %w", ErrLossUnread, err))
 	}
 	if e.cfg.RefuseBefore.After(before) {
 		before = e.cfg.RefuseBefore

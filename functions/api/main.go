@@ -169,7 +169,8 @@ func identifier(cfg config.API, parts delivery.Parts, tenants *identity.Limits) 
 		return identity.Gateway(tenants), nil
 	case config.AuthFunction:
 		keys, err := apikey.New(apikey.Config{
-			Table: apikey.Table{Client: parts.Client, Name: cfg.APIKeysTable}, CacheAge: cfg.APIKeyCacheAge, Logger: parts.Logger,
+			Table: apikey.Table{Client: parts.Client, Name: cfg.APIKeysTable}, CacheAge: cfg.APIKeyCacheAge,
+			RefuseTest: cfg.TestKeys == config.TestKeysRefuse, Logger: parts.Logger,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("configuration: API_KEY_CACHE_AGE: %w", err)

@@ -185,10 +185,14 @@ func TestAuth(t *testing.T) {
 		{"gateway", "load balancer", lambdatest.Sample(t, "api-alb-payment"), 401, "unauthorized"},
 		{"gateway", "authorised, token not looked at", unknown, 202, ""},
 		{"function", "unknown token", unknown, 403, "forbidden"},
+		{"function", "test key where none is taken", lambdatest.Sample(t, "api-url-payment"), 403, "forbidden"},
 		{"function", "known token", lambdatest.Sample(t, "api-url-payment"), 202, ""},
 	} {
 		t.Run(c.auth+", "+c.name, func(t *testing.T) {
 			t.Setenv("AUTH", c.auth)
+			if strings.HasPrefix(c.name, "test key") {
+				t.Setenv("TEST_KEYS", "refuse")
+			}
 			before := len(s.Items(t, s.Idempotency))
 			got := invoke(t, started(t), c.event)
 			var problem struct{ Code string }

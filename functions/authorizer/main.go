@@ -24,13 +24,18 @@ func main() {
 	aws := config.Must(config.AWS(context.Background()))
 	log := config.Must(cfg.Logger())
 	a := authorizer{
-		keys: config.Must(apikey.New(apikey.Config{
-			Table:    apikey.Table{Client: dynamodb.NewFromConfig(aws), Name: cfg.APIKeysTable},
-			CacheAge: cfg.APIKeyCacheAge, Logger: log,
-		})),
-		log: log,
+		keys: config.Must(apikey.New(keysOf(cfg, dynamodb.NewFromConfig(aws), log))),
+		log:  log,
 	}
 	lambda.Start(a.authorize)
+}
+
+// keysOf says how keys are read, and which are taken.
+func keysOf(cfg config.Authorizer, client *dynamodb.Client, log *slog.Logger) apikey.Config {
+	return apikey.Config{
+		Table:    apikey.Table{Client: client, Name: cfg.APIKeysTable},
+		CacheAge: cfg.APIKeyCacheAge, RefuseTest: cfg.TestKeys == config.TestKeysRefuse, Logger: log,
+	}
 }
 
 type authorizer struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/idem-go/idem-aws/functions/internal/apikey"
+	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/identity"
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
@@ -119,6 +120,26 @@ func TestAuthorizeForARESTAPI(t *testing.T) {
 			if got, err := answered(t, a, sent(t, event, authorization)); err == nil || err.Error() != "Unauthorized" {
 				t.Errorf("%s, %q: %s, %v, want the error Unauthorized", event, authorization, got, err)
 			}
+		}
+	}
+}
+
+// docs/payments-api.md "API keys": with TEST_KEYS=refuse a test key gets 403 of either gateway.
+func TestAuthorizeRefusesTestKeys(t *testing.T) {
+	s := lambdatest.New(t)
+	t.Setenv("TEST_KEYS", "refuse")
+	cfg, err := config.Read[config.Authorizer]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := apikey.New(keysOf(cfg, s.Client, discard()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := authorizer{keys: keys, log: discard()}
+	for event, want := range map[string]string{"authorizer-http": `{"isAuthorized":false}`, "authorizer-rest-token": `"Effect":"Deny"`} {
+		if got, err := answered(t, a, sent(t, event, "Bearer "+lambdatest.Token)); err != nil || !strings.Contains(got, want) {
+			t.Errorf("%s: %s, %v", event, got, err)
 		}
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,6 +60,7 @@ func TestTheTypeScriptPackageKeepsTheSharedRules(t *testing.T) {
 	c := built(t, clients.TypeScript)
 	t.Run("package", func(t *testing.T) {
 		t.Parallel()
+		untrusted(t, c)
 		passes(t, c.Directory, "node", "--test", "client.test.mjs")
 		tool, err := localtool.TypeScriptTool.Find()
 		if err != nil {
@@ -76,6 +80,7 @@ func TestThePythonPackageKeepsTheSharedRules(t *testing.T) {
 	t.Run("package", func(t *testing.T) {
 		t.Parallel()
 		python := filepath.Join(filepath.Dir(c.Directory), "venv", "bin", "python")
+		untrusted(t, c)
 		passes(t, c.Directory, python, "-I", "-W", "error", "-m", "unittest", "discover", "--start-directory", c.Directory)
 		tool, err := localtool.PythonClientTool.Find()
 		if err != nil {
@@ -103,6 +108,18 @@ func examples(t *testing.T, c *clients.Client, readme, suffix string) {
 		if err := os.WriteFile(filepath.Join(c.Directory, fmt.Sprintf("example%d.%s", i+1, suffix)), block[2], 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// untrusted serves with a certificate that no client trusts, and writes the URL into the client's project.
+func untrusted(t *testing.T, c *clients.Client) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") }))
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	if err := os.WriteFile(filepath.Join(c.Directory, "untrusted.url"), []byte(server.URL), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -18,7 +18,8 @@ import (
 
 // Config is a transport's configuration. The zero value of each field means its default.
 type Config struct {
-	// Base makes the requests. It must not repeat them by itself. Default http.DefaultTransport.
+	// Base makes the requests. It must not repeat them by itself, unless it calls the WroteHeaders of net/http/httptrace each
+	// time, as http.Transport does. Default http.DefaultTransport.
 	Base http.RoundTripper
 	// BaseURL is where the API begins, such as https://api.example/prod: the Location of a 202 is a path below it. Default:
 	// the Location is resolved against the request's URL (RFC 9110 section 10.2.2).

@@ -22,6 +22,7 @@
 // net/http's own transport repeats a request by itself when a reused connection breaks, because it carries a key.
 // With a server that honours the key that is safe; still, requests with a body are sent so that it
 // can't happen, and where it can, without a body, [GaveUpError] and the log count what was written, not what was asked for.
+// A request that was written twice has no first attempt any more: a 401, 404 or redirect then ends in a GaveUpError.
 //
 // The folders typescript and python have clients with the same rules, as an npm package and for httpx. All three are held to
 // scenarios.json, and share the format of the journal's files.

@@ -23,7 +23,7 @@ type MismatchError struct {
 	Key string
 	// Problem is the server's answer.
 	Problem idem.Problem
-	// Earlier says that there was an attempt before, or that the key was given or journalled before.
+	// Earlier says that the request was sent before, or that the key was given or journalled before.
 	Earlier bool
 }
 

@@ -200,10 +200,10 @@ func (s *stream) Close() error {
 	return err
 }
 
-// first says that this is the only attempt ever made with the key: no other one can have happened. A second caller of the
-// operation is in the journal before it sends.
+// first says that this is the only attempt ever made with the key, and that it was sent once at most: no other one can have
+// happened. A second caller of the operation is in the journal before it sends.
 func (s *sending) first(ctx context.Context) bool {
-	if s.budget.attempts != 1 || s.op.resumed {
+	if s.budget.attempts != 1 || s.sends.Load() > 1 || s.op.resumed {
 		return false
 	}
 	if s.op.journalled == "" {
@@ -216,9 +216,10 @@ func (s *sending) first(ctx context.Context) bool {
 	return err == nil && alone
 }
 
-// impossible ends what can't be sent: nothing is unknown where nothing was tried before.
+// impossible ends what can't be sent: nothing is unknown where nothing was sent before. net/http may have sent the request over a
+// connection that broke, and have failed to make another one.
 func (s *sending) impossible(ctx context.Context) error {
-	if s.first(ctx) {
+	if s.sends.Load() == 0 && s.first(ctx) {
 		return s.cause
 	}
 	return s.giveUp(ReasonPermanent, s.cause)

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -275,18 +276,9 @@ func TestWhatNetHTTPRepeatsIsCounted(t *testing.T) {
 	}{"with a body": {`{}`, 1}, "without": {"", 2}} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
-			r, err := http.NewRequest("GET", w.server.URL+"/warm-up", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			res, err := w.base.RoundTrip(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			io.Copy(io.Discard, res.Body)
-			res.Body.Close()
+			w.warm()
 			w.proxy.spoil(dropAfter, dropAfter)
-			_, err = w.post(t.Context(), w.transport(client.Config{AttemptsMax: 1}), "/imports", test.body)
+			_, err := w.post(t.Context(), w.transport(client.Config{AttemptsMax: 1}), "/imports", test.body)
 			var gaveUp *client.GaveUpError
 			if !errors.As(err, &gaveUp) || gaveUp.Attempts != 1 || gaveUp.Sends != test.sends || len(w.proxy.arrived()) != test.sends {
 				t.Errorf("%+v, %d arrived: %v", gaveUp, len(w.proxy.arrived()), err)
@@ -294,6 +286,78 @@ func TestWhatNetHTTPRepeatsIsCounted(t *testing.T) {
 			w.ran(1)
 		})
 	}
+}
+
+// warm leaves a connection that the next request uses again.
+func (w *world) warm() {
+	w.Helper()
+	r, err := http.NewRequest("GET", w.server.URL+"/warm-up", nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	res, err := w.base.RoundTrip(r)
+	if err != nil {
+		w.Fatal(err)
+	}
+	io.Copy(io.Discard, res.Body)
+	res.Body.Close()
+}
+
+// What net/http sent again by itself may have been executed the first time: an answer to the second that does not come from behind
+// the key proves nothing.
+func TestAnAnswerToWhatNetHTTPSentAgainIsNoProofThatNothingHappened(t *testing.T) {
+	for _, code := range []int{401, 403, 404, 307} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			w := open(t)
+			w.warm()
+			w.proxy.spoil(dropAfter, status(code, ""))
+			res, err := w.post(t.Context(), w.transport(client.Config{AttemptsMax: 1}), "/orders", "")
+			var gaveUp *client.GaveUpError
+			if !errors.As(err, &gaveUp) || !errors.Is(err, client.ErrUnknown) || gaveUp.Status != code || gaveUp.Attempts != 1 || gaveUp.Sends != 2 {
+				t.Errorf("%v, %+v: %v", res, gaveUp, err)
+			}
+			w.ran(1)
+		})
+	}
+	t.Run("mismatch", func(t *testing.T) {
+		w := open(t)
+		w.mux.HandleFunc("POST /mismatch", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Idempotency-Status", "mismatch")
+			w.WriteHeader(422)
+		})
+		w.warm()
+		w.proxy.spoil(dropBefore)
+		_, err := w.post(t.Context(), w.transport(client.Config{}), "/mismatch", "")
+		var mismatch *client.MismatchError
+		if !errors.As(err, &mismatch) || !mismatch.Earlier || !errors.Is(err, client.ErrUnknown) {
+			t.Errorf("%+v: %v", mismatch, err)
+		}
+	})
+	t.Run("certificate", func(t *testing.T) {
+		w := open(t)
+		secure := httptest.NewUnstartedServer(w.proxy)
+		secure.Config.ErrorLog = w.server.Config.ErrorLog
+		secure.StartTLS()
+		defer secure.Close()
+		w.base.TLSClientConfig = secure.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+		var handshakes atomic.Int64
+		w.base.TLSClientConfig.VerifyConnection = func(tls.ConnectionState) error {
+			if handshakes.Add(1) > 1 {
+				return &tls.CertificateVerificationError{Err: errors.New("it has expired meanwhile")}
+			}
+			return nil
+		}
+		w.server.URL, secure.URL = secure.URL, w.server.URL
+		w.warm()
+		w.proxy.spoil(dropAfter)
+		_, err := w.post(t.Context(), w.transport(client.Config{}), "/orders", "")
+		w.server.URL, secure.URL = secure.URL, w.server.URL
+		var gaveUp *client.GaveUpError
+		if !errors.As(err, &gaveUp) || gaveUp.Reason != client.ReasonPermanent || gaveUp.Sends != 1 {
+			t.Errorf("%+v: %v", gaveUp, err)
+		}
+		w.ran(1)
+	})
 }
 
 // A redirect to the first attempt with a new key says that nothing happened, so a 401 there does too; not to a given key.

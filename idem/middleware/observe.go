@@ -88,12 +88,13 @@ func refuses(err error) bool {
 	var keyTime *idem.KeyTimeError
 	var over *idem.QuotaError
 	var unreadable *idem.UnreadableError
+	var lost *idem.RefusedBeforeError
 	var malformed *canonical.SyntaxError
 	if errors.As(err, &handler) {
 		return false
 	}
 	return errors.As(err, &expired) || errors.As(err, &keyTime) || errors.As(err, &over) || errors.As(err, &unreadable) ||
-		errors.As(err, &malformed) || errors.Is(err, canonical.ErrTooLarge) || errors.Is(err, storage.ErrErased)
+		errors.As(err, &lost) || errors.Is(err, idem.ErrLossUnread) || errors.As(err, &malformed) || errors.Is(err, canonical.ErrTooLarge) || errors.Is(err, storage.ErrErased)
 }
 
 // report tells of what enforcement would have answered.

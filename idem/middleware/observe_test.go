@@ -448,6 +448,83 @@ func TestObserveRefusesNothing(t *testing.T) {
 	a.observes(told, key(ask{path: "/refunds"}), 201, "429  "+header.CodeQuotaExceeded)
 }
 
+// lossy is a store whose time of the last loss can be out of reach.
+type lossy struct {
+	storage.Store
+	unread atomic.Bool
+}
+
+func (l *lossy) RefuseBefore(ctx context.Context) (time.Time, error) {
+	if l.unread.Load() {
+		return time.Time{}, errors.New("connection refused")
+	}
+	return l.Store.RefuseBefore(ctx)
+}
+
+// semantics.md "Policies", observe mode, after a loss of records: no request is refused, whether the row or the configuration says
+// when the loss was, or nobody can say it. What enforcement would have answered is reported, of duplicates too.
+func TestObserveRefusesNothingAfterALossOfRecords(t *testing.T) {
+	const (
+		row        = "the row"
+		configured = "the configuration"
+		unread     = "nobody knows"
+	)
+	refused := map[string]string{row: "503  " + header.CodeRefusedBefore, configured: "503  " + header.CodeRefusedBefore, unread: "503  " + header.CodeStoreUnavailable}
+	for _, how := range []string{row, configured, unread} {
+		for name, kind := range map[string]idem.Kind{"atomic": idem.KindAtomic, "optimistic": idem.KindOptimistic, "wrapped": ""} {
+			t.Run(how+", "+name, func(t *testing.T) {
+				told, store := &reports{}, (*lossy)(nil)
+				a := observing(t, func(s storage.Store) storage.Store { store = &lossy{Store: s}; return store }, told.add)
+				var runs atomic.Int64
+				register := func() {
+					if kind != "" {
+						a.handle("POST /orders", idem.Operation{Kind: kind, Policy: idem.Observe(idem.IETF())}, middleware.Route{}, counting(&runs))
+						return
+					}
+					a.wrap("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, func(w http.ResponseWriter, _ *http.Request) {
+						w.WriteHeader(http.StatusCreated)
+						fmt.Fprint(w, runs.Add(1))
+					})
+				}
+				register()
+				a.observes(told, ask{keys: []string{"old"}}, 201)
+				a.later(2 * time.Minute) // what was read of the row counts no more
+				switch loss := a.now(); how {
+				case row:
+					if _, err := store.SetRefuseBefore(t.Context(), loss); err != nil {
+						t.Fatal(err)
+					}
+				case configured:
+					var err error
+					if a.engine, err = idem.New(store, idem.Config{Logger: slog.New(slog.NewJSONHandler(a.log, nil)), Now: a.now, RefuseBefore: loss}); err != nil {
+						t.Fatal(err)
+					}
+					a.mux = http.NewServeMux()
+					a.server.Config.Handler = middleware.Problems(a.mux)
+					a.reportTo(told.add)
+					register()
+				case unread:
+					store.unread.Store(true)
+				}
+				for range 2 {
+					a.observes(told, ask{keys: []string{"old"}}, 201, "201 replayed")
+					a.observes(told, ask{keys: []string{"new"}}, 201, refused[how])
+					a.observes(told, ask{}, 201, "400  "+header.CodeKeyMissing)
+				}
+				a.observes(told, ask{keys: []string{"old"}, body: `{"a":1}`}, 201, "422 mismatch "+header.CodeKeyReused)
+				store.unread.Store(false)
+				a.later(5 * time.Minute)
+				proven := sent(ask{keys: []string{"young"}}, a.now().Format(time.RFC3339))
+				a.observes(told, proven, 201)
+				a.observes(told, proven, 201, "201 replayed")
+				if runs.Load() != 10 {
+					t.Errorf("%d of 10 requests ran", runs.Load())
+				}
+			})
+		}
+	}
+}
+
 // usedUp is a quota without room.
 type usedUp struct{}
 

@@ -47,7 +47,7 @@ var dimensions = []struct {
 	{"outbox", []choice{{}, {"outbox": "sqs"}}},
 	{"webhooks", []choice{{}, {"webhookSecret": "payments/webhook"}, {"webhookSecret": secretARN}}},
 	{"provider", []choice{{}, {"providerSecret": "payments/provider"}}},
-	{"names", []choice{{}, {"scopeSecret": "payments/scopes", "fingerprintSecret": "payments/fingerprints"}}},
+	{"names", []choice{{}, {"scopeSecret": "payments/scopes", "fingerprintSecret": "payments/fingerprints", "testKeys": "refuse"}}},
 	{"origins", []choice{{}, {"corsOrigins": origins}}},
 	{"quota", []choice{{}, {"quotaNewKeys": 0, "quotaActiveKeys": 0, "quotaLookUps": 0, "quotaWaits": 0}}},
 	{"throttle", []choice{{}, {"apiThrottle": "off", "paymentThrottle": "off"}}},

@@ -32,6 +32,15 @@ const (
 	Function Auth = "function"
 )
 
+// TestKeys says what becomes of API keys that begin with idem_test_.
+type TestKeys string
+
+// A test key moves money as any other where it is accepted; TestKeysRefuse answers it 403.
+const (
+	TestKeysAccept TestKeys = "accept"
+	TestKeysRefuse TestKeys = "refuse"
+)
+
 // Arch is the processor architecture of the functions, by its Go name.
 type Arch string
 
@@ -70,6 +79,8 @@ type Config struct {
 	API API
 	// Auth says who authenticates. Default: Gateway.
 	Auth Auth
+	// TestKeys says what becomes of API keys that begin with idem_test_. Default: TestKeysAccept.
+	TestKeys TestKeys
 	// Arch is the architecture of the functions. Default: ARM64.
 	Arch Arch
 	// Local is for emulators: everything goes with the stack, and nothing is protected against that. Default: false.
@@ -220,6 +231,7 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 		Stack:            r.matching("stack", "idem-payments", stackForm),
 		API:              choice(&r, "api", HTTP, REST),
 		Auth:             choice(&r, "auth", Gateway, Function),
+		TestKeys:         choice(&r, "testKeys", TestKeysAccept, TestKeysRefuse),
 		Arch:             choice(&r, "arch", ARM64, AMD64),
 		Local:            choice(&r, "local", "false", "true") == "true",
 		ProviderURL:      r.url("providerUrl"),

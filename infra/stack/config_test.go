@@ -21,7 +21,7 @@ func TestReadDefaults(t *testing.T) {
 		map[string]string{"CDK_DEFAULT_ACCOUNT": "111122223333", "CDK_DEFAULT_REGION": "us-gov-west-1"},
 	)
 	want := stack.Config{
-		Stack: "idem-payments", API: stack.HTTP, Auth: stack.Gateway, Arch: stack.ARM64,
+		Stack: "idem-payments", API: stack.HTTP, Auth: stack.Gateway, TestKeys: stack.TestKeysAccept, Arch: stack.ARM64,
 		ProviderURL: "https://provider.example/v1", Build: "../.local/build", Insights: true, AlarmTopic: stack.NoAlarmTopic, Encryption: stack.Off, Outbox: stack.Streams, TracesPercent: 100, OutboxShards: 8, LedgerShards: 4, DriftParts: 4, WorkerBatch: 10,
 		Concurrency: stack.Concurrency{Authorizer: 100, API: 400, Webhook: 50, Worker: 200, Relay: 40, Sweep: 10, Reconcile: 10},
 		Stream:      stack.Stream{Batches: 10, Shards: 4}, WorkerConcurrency: 150,
@@ -62,6 +62,7 @@ func TestReadRefuses(t *testing.T) {
 		{"api", "soap", "http, rest"},
 		{"api", "", "http, rest"},
 		{"auth", "none", "gateway, function"},
+		{"testKeys", "no", "accept, refuse"},
 		{"arch", "x86_64", "arm64, amd64"},
 		{"local", "yes", "false, true"},
 		{"local", 1, "false, true"},

@@ -252,7 +252,7 @@ func (p parts) api() function {
 		"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem",
 	}, p.payments.TableArn())}, p.readIncoming()...)
 	if p.config.Auth == Function {
-		environment["API_KEYS_TABLE"] = p.apiKeys.TableName()
+		maps.Copy(environment, p.authenticateEnvironment())
 		own = append(own, p.authenticate()...)
 	}
 	if p.config.FingerprintSecret != "" {
@@ -274,9 +274,18 @@ func (p parts) authorizer() function {
 	return function{
 		name: "authorizer", id: "Authorizer", description: "Bearer API key to tenant", memoryMiB: 256,
 		timeout:     authorizerTimeout,
-		environment: map[string]*string{"API_KEYS_TABLE": p.apiKeys.TableName()},
+		environment: p.authenticateEnvironment(),
 		statements:  p.authenticate(),
 	}
+}
+
+// authenticateEnvironment is what a function reads that looks API keys up.
+func (p parts) authenticateEnvironment() map[string]*string {
+	environment := map[string]*string{"API_KEYS_TABLE": p.apiKeys.TableName()}
+	if p.config.TestKeys != TestKeysAccept {
+		environment["TEST_KEYS"] = jsii.String(string(p.config.TestKeys))
+	}
+	return environment
 }
 
 // authenticate is what a function needs that looks API keys up: it reads them, and writes the time of their last use and

@@ -178,6 +178,10 @@ func TestFunctions(t *testing.T) {
 			wanted["Api"].environment["API_KEYS_TABLE"] = "ApiKeys"
 			arch, days = "x86_64", 1
 		}
+		if chosen(variant, "testKeys") {
+			authenticates := map[string]string{"gateway": "Authorizer", "function": "Api"}[auth]
+			wanted[authenticates].environment["TEST_KEYS"] = "refuse"
+		}
 		if chosen(variant, "otlpEndpoint") {
 			for _, name := range []string{"Api", "Worker", "Sweep", "Reconcile", "Webhook"} {
 				wanted[name].environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = variants[variant]["otlpEndpoint"]

@@ -28,7 +28,7 @@ var variants = map[string]map[string]any{
 		"quotaLookUps": "0", "quotaWaits": "0", "concurrency": `{"worker": 60, "relay": 20, "sweep": 0}`, "streamBatches": 5, "waitMax": "7", "apiThrottle": "200/100", "paymentThrottle": "90/80",
 		"outbox": "sqs", "workerConcurrency": "20", "workerBatch": 20, "fingerprintSecret": "payments/fingerprints",
 		"scopeSecret": "payments/scopes", "outboxShards": "20", "probesMax": "50", "wakeUpsMax": 50000, "otlpEndpoint": "http://localhost:4318", "tracesPercent": "5", "backup": "on", "backupCopy": copyVault, "trail": "all", "customerKeys": "on", "warmThroughput": "20000/10000", "maxThroughput": "30000/15000", "stage": "prod", "owner": "payments team",
-		"deployment": "linear", "privateNetwork": "on",
+		"deployment": "linear", "privateNetwork": "on", "testKeys": "refuse",
 	},
 	"http-origins-gateway": {
 		"account": "111122223333", "region": "eu-central-1", "insights": "false", "corsOrigins": origins, "encryption": "open", "webhookSecret": secretARN,
@@ -39,7 +39,7 @@ var variants = map[string]map[string]any{
 	"rest-function": {
 		"local": "true", "arch": "amd64", "api": "rest", "auth": "function", "stack": "idem-e2e",
 		"dynamodbEndpoint": "http://127.0.0.1:8100", "encryption": "on", "corsOrigins": origins, "localWebhookSecret": localSecret,
-		"outbox": "sqs", "alarmTopic": "none",
+		"outbox": "sqs", "alarmTopic": "none", "testKeys": "refuse",
 	},
 }
 

@@ -8,10 +8,14 @@ import (
 )
 
 // fillProduction writes the settings into context that production has by default and other stages don't. A production stage whose
-// worker reads the stream says so itself, with outbox=streams: there a slow batch of one tenant holds up those behind it.
+// worker reads the stream says so itself, with outbox=streams: there a slow batch of one tenant holds up those behind it. Keys that
+// people take for harmless are refused where money moves, unless testKeys=accept.
 func fillProduction(context map[string]string) {
 	if _, said := context["outbox"]; !said {
 		context["outbox"] = string(stack.SQS)
+	}
+	if _, said := context["testKeys"]; !said {
+		context["testKeys"] = string(stack.TestKeysRefuse)
 	}
 }
 

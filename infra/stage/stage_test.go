@@ -59,7 +59,7 @@ func TestReadMakesTheWholeContext(t *testing.T) {
 	want.Context = map[string]string{
 		"account": "111122223333", "region": "eu-central-1", "stack": "idem-payments", "owner": "payments", "stage": "prod",
 		"providerUrl": "https://provider.example", "alarmTopic": "arn:aws:sns:eu-central-1:111122223333:oncall",
-		"encryption": "on", "scopeSecret": "payments/scopes", "providerSecret": "payments/provider", "outbox": "sqs", "fingerprintSecret": "payments/fingerprints",
+		"encryption": "on", "scopeSecret": "payments/scopes", "providerSecret": "payments/provider", "outbox": "sqs", "testKeys": "refuse", "fingerprintSecret": "payments/fingerprints",
 		"webhookSecret": "payments/webhook", "quotaNewKeys": "50", "quotaActiveKeys": "1000000", "quotaLookUps": "200", "trail": "people", "backup": "on",
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -202,6 +202,23 @@ func TestProductionGoesThroughTheQueue(t *testing.T) {
 		}
 		if plan, err := read(t, file); err != nil || plan.Context["outbox"] != c.want {
 			t.Errorf("production %v, outbox %v: %q, %v, want %q", c.production, c.outbox, plan.Context["outbox"], err, c.want)
+		}
+	}
+}
+
+// A production stage refuses test keys unless it says otherwise; other stages take them.
+func TestProductionRefusesTestKeys(t *testing.T) {
+	for _, c := range []struct {
+		production bool
+		testKeys   any
+		want       string
+	}{{true, nil, "refuse"}, {true, "accept", "accept"}, {false, nil, ""}, {false, "refuse", "refuse"}} {
+		file := production()
+		if file["production"] = c.production; c.testKeys != nil {
+			file.context()["testKeys"] = c.testKeys
+		}
+		if plan, err := read(t, file); err != nil || plan.Context["testKeys"] != c.want {
+			t.Errorf("production %v, testKeys %v: %q, %v, want %q", c.production, c.testKeys, plan.Context["testKeys"], err, c.want)
 		}
 	}
 }

@@ -139,6 +139,40 @@ func require(ctx context.Context, what, program string, arguments ...string) err
 	return nil
 }
 
+// OverlayVariable names a file as go build -overlay takes it. The sources of the clients in other languages are read through it, so that
+// a change for a test needs no other checkout.
+const OverlayVariable = "IDEM_CLIENT_OVERLAY"
+
+// overlay replaces what was copied.
+func overlay(to, from string) error {
+	name := os.Getenv(OverlayVariable)
+	if name == "" {
+		return nil
+	}
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	var changed struct{ Replace map[string]string }
+	if err := json.Unmarshal(raw, &changed); err != nil {
+		return err
+	}
+	for path, by := range changed.Replace {
+		inside, err := filepath.Rel(from, path)
+		if err != nil || !filepath.IsLocal(inside) {
+			continue // of another client, or of Go
+		}
+		content, err := os.ReadFile(by)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, inside), content, 0o644)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // copyFiles copies files and folders. A build in the checkout would leave its results there, and two at once would meet.
 func copyFiles(to, from string, names ...string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
@@ -163,7 +197,7 @@ func copyFiles(to, from string, names ...string) error {
 			return err
 		}
 	}
-	return nil
+	return overlay(to, from)
 }
 
 func run(ctx context.Context, directory string, program string, arguments ...string) error {

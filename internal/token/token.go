@@ -15,7 +15,8 @@ import (
 	"strings"
 )
 
-// The prefixes. The application treats both alike; they tell a person who finds a key whether it moves money.
+// The prefixes. By them people and secret scanners tell keys apart. A test key differs in nothing else: where the application takes
+// test keys it moves money as a live one does, and with TEST_KEYS=refuse it takes none.
 const (
 	Live = "idem_live_"
 	Test = "idem_test_"

@@ -106,6 +106,16 @@ var faults = []fault{
 		mutants: []dies{{"what a later release added to a record is dropped", "TestAttributesOfALaterReleaseAreCarriedThrough"}, {"what a later release added to a message is dropped", "TestAttributesOfALaterReleaseAreCarriedThroughInMessages"}}},
 	{what: "A commit was late. Its resend lost an optimistic lock, the handler ran again and failed, and the client was told so; then the lock was back, and the first commit landed",
 		planted: []string{"nothing happened is told while bytes are loose"}},
+	{what: "A caller of the client in Python fell back to another host while it handled the first one's certificate error. The reply of the second was lost, and the error said that nothing had been sent: under a new key it was a second charge",
+		mutants: []dies{{"what the caller was handling says what became of a request", "TestThePythonPackageKeepsTheSharedRules"}}},
+	{what: "net/http sent a POST without a body again on its own, because the connection that it had reused broke. A gateway answered the second one with 401, and the client in Go took that for the answer to all that was ever sent",
+		mutants: []dies{{"what net/http sent again counts as sent once", "TestAnAnswerToWhatNetHTTPSentAgainIsNoProofThatNothingHappened"}, {"a certificate that fails when net/http sends again proves that nothing was sent", "TestAnAnswerToWhatNetHTTPSentAgainIsNoProofThatNothingHappened"}}},
+	{what: "A transport that calls no hooks of net/http/httptrace, such as an adapter of another HTTP library, sent a call and lost its answer. The call counted as never sent and was made again: two charges at a provider without keys",
+		mutants: []dies{{"what a transport without hooks sent was never sent", "TestWhatATransportOfAnotherLibrarySentIsNotNeverSent"}}},
+	{what: "After a loss of records observe mode answered every new key with 503, though it promises to refuse no request",
+		mutants: []dies{{"an observed request is refused after a loss of records", "TestObserveRefusesNothingAfterALossOfRecords"}, {"an observed request is refused while nobody can read when records were lost", "TestObserveRefusesNothingAfterALossOfRecords"}}},
+	{what: "`idemctl apikey create --test` said that its key moves no money. It was a key like any other, and charged the provider of a production stage",
+		mutants: []dies{{"a test key is taken where none is", "TestATestKeyIsRefusedWhereNoneIsTaken"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now

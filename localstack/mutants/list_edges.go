@@ -78,7 +78,11 @@ var calls = []Mutant{
 		req.Header.Set("Idempotency-Key", string(r.Key))
 	}`},
 	{Name: "a request may be sent twice", File: providerFile, Old: "	req.GetBody = nil\n", New: ""},
-	{Name: "a lost connection says that nothing happened", File: providerFile, Old: "	case err != nil && !connected.Load():", New: "	case err != nil:"},
+	{Name: "a lost connection says that nothing happened", File: providerFile, Old: "	return !h.connected.Load() && (h.asked", New: "	return (h.asked"},
+	{Name: "what a transport without hooks sent was never sent", File: providerFile, Old: "(h.asked.Load() || idle || errors.Is(err, ErrNotSent))", New: "(h.asked.Load() || idle || err != nil)"},
+	{Name: "another library's transport is net/http's", File: providerFile, Old: "	_, standard := transport.(*http.Transport)\n	return standard\n", New: "	return transport != nil\n"},
+	{Name: "a body that was read counts as unread", File: providerFile, Old: "c.standard() && !body.read.Load()", New: "c.standard()"},
+	{Name: "a refused connection leaves open what was sent", File: providerFile, Old: "(h.asked.Load() || idle ||", New: "(idle && h.asked.Load() ||"},
 	{Name: "half an answer is evidence", File: providerFile, Old: "	if err != nil {\n		return outbox.Ambiguous{Cause: fmt.Errorf(\"call: answer %d: %w\"", New: "	if err != nil && len(body) == 0 {\n		return outbox.Ambiguous{Cause: fmt.Errorf(\"call: answer %d: %w\""},
 	{Name: "an unlisted status is a refusal", File: providerFile, Old: "	return outbox.Ambiguous{Cause: cause}\n}", New: "	return outbox.Refused{Cause: cause}\n}"},
 	{Name: "an answer without a reference is evidence", File: providerFile, Old: "			return outbox.Ambiguous{Cause: fmt.Errorf(\"call: answer %d can't be read\", res.StatusCode)}\n", New: "			reference = \"\"\n"},
@@ -123,6 +127,8 @@ var replays = []Mutant{
 	{Name: "an observed request that failed runs again", File: observeFile, Old: "err != nil && !refuses(err) {", New: "err != nil && !refuses(err) && false {"},
 	{Name: "an observed request that ran runs again", File: observeFile, Old: "	if result != nil && result.Outcome == idem.OutcomeExecuted || err", New: "	if err"},
 	{Name: "a wrapped request that failed under observation runs again", File: "idem/middleware/observewrapped.go", Old: "	case !o.ran:\n		e.passThrough", New: "	case !o.ran || o.client.recorder.status >= 500:\n		e.passThrough"},
+	{Name: "an observed request is refused after a loss of records", File: observeFile, Old: "errors.As(err, &lost) || ", New: "errors.As(err, &lost) && false || "},
+	{Name: "an observed request is refused while nobody can read when records were lost", File: observeFile, Old: "errors.Is(err, idem.ErrLossUnread) || ", New: ""},
 	{Name: "an observed handler's error is a refusal", File: observeFile, Old: "	if errors.As(err, &handler) {\n		return false\n	}\n", New: "	if errors.As(err, &handler) {\n		return true\n	}\n"},
 	{Name: "a handler's second run gets the body that the first one made", File: "idem/middleware/request.go", Old: "Body: bytes.Clone(r.Body)}", New: "Body: bytes.TrimRight(r.Body, \"\")}"},
 	{Name: "a handler's second run gets the header that the first one made", File: "idem/middleware/request.go", Old: "HTTP: r.HTTP.Clone(ctx)", New: "HTTP: r.HTTP.WithContext(ctx)"},
@@ -163,7 +169,15 @@ var journals = []Mutant{
 	{Name: "a process that was slower keeps its own key", File: journalFile, Old: "			entry, err = j.resume(operation)\n", New: "			return fresh, false, nil\n"},
 	{Name: "an entry of another operation is taken", File: journalFile, Old: "err != nil || kept.Operation != operation || kept.Key", New: "err != nil || kept.Key"},
 	{Name: "a second caller leaves no mark", File: journalFile, Old: "		_, err = file.WriteString(\"\\n\")\n", New: "		_ = shared\n"},
+	{Name: "what net/http sent again counts as sent once", File: "idem/client/transport.go", Old: "s.budget.attempts != 1 || s.sends.Load() > 1 || s.op", New: "s.budget.attempts != 1 || s.op"},
+	{Name: "a certificate that fails when net/http sends again proves that nothing was sent", File: "idem/client/transport.go", Old: "s.sends.Load() == 0 && s.first(ctx)", New: "s.first(ctx)"},
 	{Name: "a key is sent at any age", File: "idem/client/transport.go", Old: "age > s.t.cfg.KeyAgeMax {", New: "age > s.t.cfg.KeyAgeMax<<20 {"},
+}
+
+// pythons: what the client in Python takes for proof.
+var pythons = []Mutant{
+	{Name: "what the caller was handling says what became of a request", File: "idem/client/python/src/idem_client/machine.py", Old: "(link.__context__ if isinstance(link, httpcore.ConnectError) else None)", New: "link.__context__"},
+	{Name: "a real server's certificate leaves open what was sent", File: "idem/client/python/src/idem_client/machine.py", Old: "(link.__context__ if isinstance(link, httpcore.ConnectError) else None)", New: "None"},
 }
 
 // comparisons: what of a request the middleware compares, and what it reads of its time.
@@ -178,6 +192,17 @@ var compared = []Mutant{
 	{Name: "stories: the method does not count", File: inputFile, Old: "		dst = appendField(dst, in.Method)\n", New: ""},
 	{Name: "stories: the query does not count", File: inputFile, Old: "	for _, name := range names {", New: "	for _, name := range names[:0] {"},
 	{Name: "stories: the media type does not count", File: inputFile, Old: "	dst = appendField(dst, mediaType)\n", New: "	dst = appendField(dst, mediaType[:0])\n"},
+}
+
+// apiKeys: whose keys are taken.
+var apiKeys = []Mutant{
+	{Name: "a test key is taken where none is", File: "functions/internal/apikey/apikey.go", Old: "	if k.cfg.RefuseTest && strings", New: "	if k.cfg.RefuseTest && false && strings"},
+	{Name: "a live key is refused where no test key is taken", File: "functions/internal/apikey/apikey.go", Old: " && strings.HasPrefix(bearer, token.Test) {", New: " {"},
+}
+
+// productions: what a stage with real money has by default.
+var productions = []Mutant{
+	{Name: "production takes test keys", File: "infra/stage/production.go", Old: "		context[\"testKeys\"] = string(stack.TestKeysRefuse)\n", New: "		context[\"testKeys\"] = string(stack.TestKeysAccept)\n"},
 }
 
 // bounds: what is checked at start.

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/idem-go/idem-aws/internal/clients"
 	"github.com/idem-go/idem-aws/internal/localtool"
 )
 
@@ -256,7 +257,7 @@ func (c Config) test(ctx context.Context, overlay string, tests Tests, patience 
 	defer cancel()
 	// A check runs stacks beside, whose clients and functions have time-outs: they go first.
 	command := exec.CommandContext(bounded, "nice", append([]string{"-n", "10", "go"}, arguments...)...)
-	command.Dir, command.Env = c.Root, localtool.WithoutAWS(os.Environ())
+	command.Dir, command.Env = c.Root, append(localtool.WithoutAWS(os.Environ()), clients.OverlayVariable+"="+overlay)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that the tests that it started end with it
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	command.WaitDelay = 10 * time.Second

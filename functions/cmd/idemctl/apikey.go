@@ -41,7 +41,7 @@ type createKey struct {
 	Name    string         `required:"" help:"The name that the tenant knows it by."`
 	Scopes  []apikey.Scope `help:"What the key may be used for, separated by commas. Default: everything."`
 	Expires time.Time      `help:"When it expires, in RFC 3339. Default: never."`
-	Test    bool           `help:"Create a key that begins with idem_test_, and moves no money."`
+	Test    bool           `help:"Create a key that begins with idem_test_. It is no sandbox: where the deployment takes test keys it moves money as any other, and where TEST_KEYS is refuse it gets 403."`
 	idemctl.Reasoned
 }
 
@@ -72,7 +72,12 @@ func (c *createKey) Validate() error {
 type created struct {
 	operator.Result
 	Key string `json:"key,omitempty"`
+	// Note says what a test key is.
+	Note string `json:"note,omitempty"`
 }
+
+// testNote is said with each test key.
+const testNote = "a test key differs by its prefix only: it moves money wherever test keys are accepted, and gets 403 where TEST_KEYS is refuse"
 
 // Run implements the command. The entry of the audit log names the key by its id before there is one: a process that dies in
 // between leaves a key that nobody has, and that can be revoked.
@@ -81,9 +86,9 @@ func (c *createKey) Run(d *idemctl.Desk) error {
 	if err != nil {
 		return err
 	}
-	prefix := token.Live
+	prefix, note := token.Live, ""
 	if c.Test {
-		prefix = token.Test
+		prefix, note = token.Test, testNote
 	}
 	earlier, err := keys.List(d.Context(), c.Tenant)
 	if err != nil {
@@ -104,9 +109,17 @@ func (c *createKey) Run(d *idemctl.Desk) error {
 		return err
 	}
 	if !c.Write {
-		return d.Show(created{Result: result}, "dry run: would "+result.Outcome)
+		return d.Show(created{Result: result, Note: note}, noted(note, "dry run: would "+result.Outcome)...)
 	}
-	return errors.Join(d.Show(created{result, secret}, "id   "+new.ID, "key  "+secret), err)
+	return errors.Join(d.Show(created{result, secret, note}, noted(note, "id   "+new.ID, "key  "+secret)...), err)
+}
+
+// noted puts the note, if any, before the lines.
+func noted(note string, lines ...string) []string {
+	if note == "" {
+		return lines
+	}
+	return append([]string{"note " + note}, lines...)
 }
 
 func (c *createKey) key() apikey.Key {

@@ -91,6 +91,30 @@ func TestAPIKeyCreateWithoutWriteMakesNone(t *testing.T) {
 	}
 }
 
+// A test key is no sandbox: who makes one is told so, by the help and by the answer, and nobody else is.
+func TestAPIKeyCreateSaysWhatATestKeyIs(t *testing.T) {
+	d := newDesk(t)
+	create := []string{"apikey", "create", "--tenant", "tenant-b", "--name", "shop", "--reason", "ticket 1", "--write"}
+	const moves = "it moves money wherever test keys are accepted"
+	if made := answered[created](d, append(create, "--test")...); !strings.Contains(made.Note, moves) {
+		t.Errorf("%+v", made)
+	}
+	if made := answered[created](d, create...); made.Note != "" {
+		t.Errorf("%+v", made)
+	}
+	for _, write := range []int{len(create) - 1, len(create)} {
+		if out, _ := d.exits(idemctl.ExitOK, append(create[:write:write], "--test")...); !strings.Contains(out, moves) {
+			t.Error(out)
+		}
+		if out, _ := d.exits(idemctl.ExitOK, create[:write:write]...); strings.Contains(out, moves) {
+			t.Error(out)
+		}
+	}
+	if out, _ := d.exits(idemctl.ExitOK, "apikey", "create", "--help"); !strings.Contains(strings.Join(strings.Fields(out), " "), "It is no sandbox") {
+		t.Error(out)
+	}
+}
+
 // A tenant's limits are on each of its keys, on those that are made later too, and on nobody else's; the audit log has them.
 func TestAPIKeyLimit(t *testing.T) {
 	d := newDesk(t)

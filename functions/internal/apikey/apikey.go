@@ -31,11 +31,14 @@ var (
 	ErrExpired = errors.New("apikey: the key has expired")
 	// ErrRevoked: the token was taken away: 403.
 	ErrRevoked = errors.New("apikey: the key is revoked")
+	// ErrTest: the token is a test key, and none is taken here: 403.
+	ErrTest = errors.New("apikey: test keys are refused here")
 )
 
 // Refused says whether an error is about the caller, and not about the table.
 func Refused(err error) bool {
-	return errors.Is(err, ErrMissing) || errors.Is(err, ErrUnknown) || errors.Is(err, ErrExpired) || errors.Is(err, ErrRevoked)
+	return errors.Is(err, ErrMissing) || errors.Is(err, ErrUnknown) || errors.Is(err, ErrExpired) || errors.Is(err, ErrRevoked) ||
+		errors.Is(err, ErrTest)
 }
 
 const (
@@ -57,6 +60,8 @@ type Config struct {
 	Table Table
 	// CacheAge is for how long what was read is used, 0 to [CacheAgeMax]. Default: not at all.
 	CacheAge time.Duration
+	// RefuseTest refuses every test key, whoever's it is. Default: they are taken as any other.
+	RefuseTest bool
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 	// Logger is told what went wrong beside the look-up. Default: nobody is.
@@ -91,8 +96,8 @@ func New(cfg Config) (*Keys, error) {
 // now is the wall clock's: a monotonic one may stand still while a function's process is frozen.
 func (k *Keys) now() time.Time { return k.cfg.Now().Round(0) }
 
-// Caller returns the key in the value of an Authorization header, [ErrMissing], [ErrUnknown], [ErrExpired] or [ErrRevoked].
-// The value is parsed before anything is looked up.
+// Caller returns the key in the value of an Authorization header, [ErrMissing], [ErrUnknown], [ErrExpired], [ErrRevoked] or
+// [ErrTest]. The value is parsed before anything is looked up.
 func (k *Keys) Caller(ctx context.Context, authorization string) (Key, error) {
 	scheme, bearer, _ := strings.Cut(strings.TrimSpace(authorization), " ")
 	bearer = strings.TrimSpace(bearer)
@@ -101,6 +106,9 @@ func (k *Keys) Caller(ctx context.Context, authorization string) (Key, error) {
 	}
 	if !token.WellFormed(bearer) {
 		return Key{}, ErrUnknown
+	}
+	if k.cfg.RefuseTest && strings.HasPrefix(bearer, token.Test) {
+		return Key{}, ErrTest
 	}
 	found, err := k.find(ctx, token.ID(bearer))
 	switch {

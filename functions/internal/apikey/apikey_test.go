@@ -114,6 +114,26 @@ func TestCallerOfAToken(t *testing.T) {
 	}
 }
 
+// docs/payments-api.md "API keys": with TEST_KEYS=refuse a test key is refused, whoever's it is, and no other. Nobody is asked about it.
+func TestATestKeyIsRefusedWhereNoneIsTaken(t *testing.T) {
+	s := lambdatest.New(t)
+	live := token.New(token.Live)
+	s.Key(t, apikey.Key{ID: token.ID(live), Tenant: "tenant-b", Scopes: apikey.Scopes()})
+	l, table := tapped(t, s)
+	keys, err := apikey.New(apikey.Config{Table: table, RefuseTest: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bearer := range []string{lambdatest.Token, token.New(token.Test)} {
+		wants(t, keys, bearer, apikey.ErrTest)
+	}
+	if n := l.reads.Load(); n != 0 || !apikey.Refused(apikey.ErrTest) {
+		t.Errorf("%d reads", n)
+	}
+	wants(t, keys, live, nil)
+	wants(t, keys, token.New(token.Live), apikey.ErrUnknown)
+}
+
 // What can't be a key is judged without asking anybody.
 func TestCallerOfWhatIsNoToken(t *testing.T) {
 	l, table := tapped(t, lambdatest.New(t))

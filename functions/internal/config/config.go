@@ -149,7 +149,16 @@ type APIKeys struct {
 	// APIKeyCacheAge is for how long a process uses what it has read of a key, and so how long a revoked one works at the most.
 	// 0 reads every time.
 	APIKeyCacheAge time.Duration `env:"API_KEY_CACHE_AGE" envDefault:"1m"`
+	// TestKeys says what becomes of keys that begin with idem_test_: with "accept" they move money as any other, with "refuse"
+	// they get 403. A production stage sets "refuse".
+	TestKeys string `env:"TEST_KEYS" envDefault:"accept"`
 }
+
+// What TestKeys may be.
+const (
+	TestKeysAccept = "accept"
+	TestKeysRefuse = "refuse"
+)
 
 // OperatorKeys is the configuration of the operator's commands about API keys.
 type OperatorKeys struct {
@@ -159,6 +168,9 @@ type OperatorKeys struct {
 func (k APIKeys) check(needed string) error {
 	if k.APIKeysTable == "" {
 		return fmt.Errorf("configuration: API_KEYS_TABLE is not set, which %s needs", needed)
+	}
+	if k.TestKeys != TestKeysAccept && k.TestKeys != TestKeysRefuse {
+		return fmt.Errorf("configuration: TEST_KEYS = %q: must be %s or %s", k.TestKeys, TestKeysAccept, TestKeysRefuse)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ var optional = []string{
 	"KEYS_TABLE", "KMS_KEY_ID", "SEAL_OPEN_ONLY", "KEY_AGE_MAX", "KEY_TIMEOUT", "BREAKER_FAILURES_MAX",
 	"LONGEST_REQUEST", "LISTING_DELAY", "FUNCTION_TIMEOUT", "INLINE_PAUSE", "OUTBOX_SHARDS", "LEDGER_SHARDS", "LOST_RECORDS", "IMPORTED_TABLES", "WAKE_UPS_MAX", "PROBES_MAX",
 	"WEBHOOK_SECRET", "WEBHOOK_SECRET_ID",
-	"API_KEY_CACHE_AGE", "PROVIDER_CREDENTIAL_ID", "PROVIDER_CREDENTIAL_AGE",
+	"API_KEY_CACHE_AGE", "TEST_KEYS", "PROVIDER_CREDENTIAL_ID", "PROVIDER_CREDENTIAL_AGE",
 	"QUOTA_TABLE", "QUOTA_NEW_KEYS_PER_SECOND", "QUOTA_ACTIVE_KEYS", "QUOTA_LOOK_UPS_PER_SECOND", "QUOTA_WAITS_PER_SECOND",
 }
 
@@ -77,7 +77,7 @@ func TestReadFillsDefaults(t *testing.T) {
 		Tracing:    config.Tracing{TracesFlushMax: 100 * time.Millisecond, FunctionName: "idem"},
 		ClaimLease: 10 * time.Second, BackoffMin: time.Second, BackoffMax: 30 * time.Second, InlinePause: 30 * time.Second, AttemptsMax: 10, OutboxShards: 8,
 	}
-	keys := config.APIKeys{APIKeysTable: "keys", APIKeyCacheAge: time.Minute}
+	keys := config.APIKeys{APIKeysTable: "keys", APIKeyCacheAge: time.Minute, TestKeys: config.TestKeysAccept}
 	if want := (config.API{Worker: delivery, APIKeys: keys, Auth: config.AuthGateway, BodyBytesMax: 256 << 10, WaitMax: 20 * time.Second}); !reflect.DeepEqual(api, want) {
 		t.Errorf("api: %+v, want %+v", api, want)
 	}
@@ -101,6 +101,7 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 		{"PAYMENTS_TABLE", []func() error{api, worker}},
 		{"API_KEYS_TABLE", []func() error{authorizer}}, // the API needs it only where it authenticates
 		{"API_KEY_CACHE_AGE=60", []func() error{api, authorizer}},
+		{"TEST_KEYS=no", []func() error{authorizer}}, // likewise
 		{"TRACES_FLUSH_MAX=0s", []func() error{api, worker}},
 		{"TRACES_FLUSH_MAX=1001ms", []func() error{api, worker}},
 		{"OTEL_SDK_DISABLED=perhaps", []func() error{api, worker}},

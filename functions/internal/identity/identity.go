@@ -49,7 +49,7 @@ func Function(keys Authenticator, limits *Limits) func(*http.Request) (middlewar
 		switch {
 		case errors.Is(err, apikey.ErrMissing):
 			return middleware.Identity{}, middleware.ErrUnauthenticated
-		case errors.Is(err, apikey.ErrUnknown):
+		case errors.Is(err, apikey.ErrUnknown), errors.Is(err, apikey.ErrTest):
 			return middleware.Identity{}, middleware.ErrForbidden
 		case errors.Is(err, apikey.ErrExpired):
 			return middleware.Identity{}, &idem.RejectedError{Problem: keyExpired()}

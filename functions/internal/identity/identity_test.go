@@ -120,6 +120,26 @@ func TestScopesOpenRoutes(t *testing.T) {
 	}
 }
 
+// docs/payments-api.md "API keys": with TEST_KEYS=refuse a test key gets 403, as one that is nobody's.
+func TestFunctionRefusesTestKeys(t *testing.T) {
+	s := lambdatest.New(t)
+	live := token.New(token.Live)
+	s.Key(t, apikey.Key{ID: token.ID(live), Tenant: "tenant-b", Scopes: apikey.Scopes()})
+	keys, err := apikey.New(apikey.Config{Table: s.KeyTable(), RefuseTest: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for bearer, want := range map[string]error{lambdatest.Token: middleware.ErrForbidden, live: nil} {
+		who, err := identified(t, lambdatest.Sample(t, "api-http-payment"), func(r *http.Request) (middleware.Identity, error) {
+			r.Header.Set("Authorization", "Bearer "+bearer)
+			return identity.Function(keys, nil)(r)
+		})
+		if !errors.Is(err, want) || (who.Tenant != "") != (want == nil) {
+			t.Errorf("%s: %+v, %v, want %v", bearer[:10], who, err, want)
+		}
+	}
+}
+
 // The function's own authenticator does not look at what a gateway says.
 func TestFunctionAuthenticatesByItself(t *testing.T) {
 	s := lambdatest.New(t)

@@ -151,12 +151,15 @@ func (b wiredBank) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := r.Header.Get("Idempotency-Key")
+	key, trace := r.Header.Get("Idempotency-Key"), httptrace.ContextClientTrace(ctx)
+	if trace != nil && trace.GetConn != nil {
+		trace.GetConn(r.URL.Host)
+	}
 	outcome := b.p.Call(ctx, kindIn(target)+" of "+b.app.nameOf(key), func() { got = b.arrives(target, key, body) })
 	if unsent, ok := outcome.(outbox.NotExecuted); ok && unsent.Unsent {
 		return nil, errOnTheWay
 	}
-	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.GotConn != nil {
+	if trace != nil && trace.GotConn != nil {
 		trace.GotConn(httptrace.GotConnInfo{})
 	}
 	switch outcome.(type) {

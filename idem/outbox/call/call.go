@@ -48,6 +48,11 @@ type Config struct {
 	// Transport makes the connections; it must not retry by itself. Default http.DefaultTransport. For a provider without
 	// keys choose one with DisableKeepAlives: a reused connection that breaks leaves the outcome open, and there nobody
 	// may try again.
+	//
+	// A request whose connection failed counts as never sent only if the transport calls the hooks of net/http/httptrace, as
+	// *http.Transport does and what wraps it: GetConn before it looks for a connection, and GotConn before it sends. After an
+	// error of any other one, such as an adapter of another HTTP library, the outcome is [outbox.Ambiguous]. A transport that
+	// fails before it sends anything, such as one without a credential, returns an error that is [ErrNotSent].
 	Transport http.RoundTripper
 	// BodyBytesMax bounds the provider's answer; a longer one is ambiguous. Default 128 KiB, which is what a message can
 	// keep as evidence.
@@ -113,22 +118,71 @@ type Request struct {
 //
 // The context's end bounds it.
 func (c *Client) Post(ctx context.Context, r Request) outbox.Outcome {
-	var connected atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	var seen hooks
+	ctx = httptrace.WithClientTrace(ctx, seen.trace())
 	req, err := newRequest(ctx, r)
 	if err != nil {
 		return outbox.Refused{Cause: err}
 	}
+	body := &watched{ReadCloser: req.Body}
+	req.Body = body
+	if err := ctx.Err(); err != nil {
+		return outbox.NotExecuted{Unsent: true, Cause: fmt.Errorf("call: never sent: %w", err)}
+	}
 	res, err := c.http.Do(req)
 	switch {
-	case err != nil && !connected.Load():
-		// Without a connection nothing can have been sent: a refused dial, an unknown name, a failed handshake.
+	case err != nil && seen.unsent(err, c.standard() && !body.read.Load()):
 		return outbox.NotExecuted{Unsent: true, Cause: fmt.Errorf("call: never sent: %w", err)}
 	case err != nil:
 		return outbox.Ambiguous{Cause: fmt.Errorf("call: %w", err)}
 	}
 	defer res.Body.Close()
 	return c.read(res, r)
+}
+
+// ErrNotSent is what the error of a [Config].Transport wraps to say that it sent nothing.
+var ErrNotSent = errors.New("call: the transport sent nothing")
+
+// hooks are what a transport told by net/http/httptrace.
+type hooks struct {
+	// asked says that it looked for a connection, so that the hooks work; connected that it got one.
+	asked, connected atomic.Bool
+}
+
+func (h *hooks) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		GetConn: func(string) { h.asked.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { h.connected.Store(true) },
+	}
+}
+
+// unsent says that a request which ended in the error was never sent: without a connection nothing can have been, after a refused
+// dial, an unknown name, a failed handshake. idle says that net/http's own transport did not begin to read the body: it refuses
+// some requests before it looks for a connection.
+func (h *hooks) unsent(err error, idle bool) bool {
+	return !h.connected.Load() && (h.asked.Load() || idle || errors.Is(err, ErrNotSent))
+}
+
+// standard says that the transport is net/http's own. http.DefaultTransport may be replaced at any time.
+func (c *Client) standard() bool {
+	transport := c.http.Transport
+	if transport == nil {
+		transport = http.DefaultTransport
+	}
+	_, standard := transport.(*http.Transport)
+	return standard
+}
+
+// watched is a body of which it is known whether anybody began to read it.
+type watched struct {
+	io.ReadCloser
+	read atomic.Bool
+}
+
+// Read implements io.Reader.
+func (w *watched) Read(p []byte) (int, error) {
+	w.read.Store(true)
+	return w.ReadCloser.Read(p)
 }
 
 var errEmptyBody = errors.New("call: the request must have a body: net/http may send a request without one twice")

@@ -1,14 +1,18 @@
 package call_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"net/url"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -238,27 +242,150 @@ func TestOneCallIsOneRequest(t *testing.T) {
 	}
 }
 
+// roundTripper makes one of a function.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Of net/http's own transport, and of what wraps it, it is known that nothing was sent wherever there was no connection.
 func TestPostKnowsWhatWasNeverSent(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed := listener.Addr().String()
+	closed := "http://" + listener.Addr().String()
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	secure.EnableHTTP2 = true
+	secure.StartTLS()
 	defer secure.Close()
-	secure.Config.ErrorLog = nil
-	for name, url := range map[string]string{
-		"refused connection": "http://" + closed,
-		"failed handshake":   secure.URL, // its certificate is not trusted
-		"unknown scheme":     "gopher://localhost",
-	} {
+	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
+	defer refuses.Close()
+	by := func(change func(*http.Transport)) http.RoundTripper {
 		transport := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
-		if got := newClient(t, call.Config{Transport: transport}).Post(t.Context(), request(url)); got.Name() != (outbox.NotExecuted{}).Name() {
-			t.Errorf("%s: %s, want not executed", name, got.Name())
+		change(transport)
+		return transport
+	}
+	proxied := func(proxy string) http.RoundTripper {
+		return by(func(tr *http.Transport) { tr.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse(proxy) } })
+	}
+	plain := by(func(*http.Transport) {})
+	for name, c := range map[string]struct {
+		url       string
+		transport http.RoundTripper
+		header    http.Header
+		bound     time.Duration
+	}{
+		"refused connection":           {closed, plain, nil, 0},
+		"the same, default transport":  {closed, nil, nil, 0},
+		"failed handshake":             {secure.URL, plain, nil, 0}, // its certificate is not trusted
+		"failed handshake of HTTP/2":   {secure.URL, by(func(tr *http.Transport) { tr.ForceAttemptHTTP2 = true }), nil, 0},
+		"unknown scheme":               {"gopher://localhost", plain, nil, 0},
+		"header that can't be sent":    {closed, plain, http.Header{"X-Other": {"a\nb"}}, 0},
+		"proxy that refuses to tunnel": {"https://provider.invalid", proxied(refuses.URL), nil, 0},
+		"proxy that is not there":      {"https://provider.invalid", proxied(closed), nil, 0},
+		"proxy that nobody knows":      {"https://provider.invalid", proxied("http://[::1"), nil, 0},
+		"unknown name": {"http://provider.invalid", by(func(tr *http.Transport) {
+			nobody := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no resolver") }}
+			tr.DialContext = (&net.Dialer{Resolver: nobody}).DialContext
+		}), nil, 0},
+		"time over before the call": {closed, plain, nil, -1},
+		"the same, another library": {closed, roundTripper(func(*http.Request) (*http.Response, error) { t.Error("called"); return nil, errors.New("sent") }), nil, -1},
+		"time over while dialling": {"http://provider.invalid", by(func(tr *http.Transport) {
+			tr.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+		}), nil, 20 * time.Millisecond},
+		"a wrapper that reads the body first": {closed, roundTripper(func(r *http.Request) (*http.Response, error) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return nil, err
+			}
+			r = r.Clone(r.Context())
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			return plain.RoundTrip(r)
+		}), nil, 0},
+		"a transport that says so": {closed, roundTripper(func(*http.Request) (*http.Response, error) {
+			return nil, fmt.Errorf("no credential: %w", call.ErrNotSent)
+		}), nil, 0},
+	} {
+		ctx, cancel := t.Context(), context.CancelFunc(func() {})
+		if c.bound != 0 {
+			ctx, cancel = context.WithTimeout(ctx, c.bound)
 		}
+		r := request(c.url)
+		r.Header = c.header
+		got, _ := newClient(t, call.Config{Transport: c.transport}).Post(ctx, r).(outbox.NotExecuted)
+		if cancel(); !got.Unsent {
+			t.Errorf("%s: %+v, want it never sent", name, got)
+		}
+	}
+}
+
+// A transport that does not tell of its connections may have sent what it failed at: it is ambiguous, not never sent. Called again,
+// it is a second charge at a provider without keys.
+func TestWhatATransportOfAnotherLibrarySentIsNotNeverSent(t *testing.T) {
+	charges := 0
+	lost := func(reads bool) roundTripper {
+		return func(r *http.Request) (*http.Response, error) {
+			if reads {
+				io.Copy(io.Discard, r.Body)
+			}
+			charges++
+			return nil, io.ErrUnexpectedEOF
+		}
+	}
+	registered := &http.Transport{}
+	registered.RegisterProtocol("h3", lost(true))
+	usual := http.DefaultTransport
+	defer func() { http.DefaultTransport = usual }()
+	http.DefaultTransport = lost(false)
+	for name, c := range map[string]struct {
+		url       string
+		transport http.RoundTripper
+	}{
+		"adapter of another library":       {"http://provider.invalid", lost(true)},
+		"double that leaves the body":      {"http://provider.invalid", lost(false)},
+		"http.DefaultTransport, replaced":  {"http://provider.invalid", nil},
+		"protocol of net/http's transport": {"h3://provider.invalid", registered},
+		"one that was connected": {"http://provider.invalid", roundTripper(func(r *http.Request) (*http.Response, error) {
+			charges++
+			httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{})
+			return nil, call.ErrNotSent // what it had a connection for may be sent, whatever it says
+		})},
+	} {
+		charges = 0
+		got := newClient(t, call.Config{Transport: c.transport}).Post(t.Context(), request(c.url))
+		if _, ok := got.(outbox.Ambiguous); !ok || charges != 1 {
+			t.Errorf("%s: %+v after %d charges, want ambiguous", name, got, charges)
+		}
+	}
+}
+
+// A stream of a connection of HTTP/2 that others use, too, may have been executed when it ends without an answer.
+func TestALostStreamOfASharedConnectionIsAmbiguous(t *testing.T) {
+	var charges atomic.Int32
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		if charges.Add(1); r.URL.Path == "/lost" {
+			panic(http.ErrAbortHandler)
+		}
+		w.WriteHeader(http.StatusCreated)
+		io.WriteString(w, `{"id":"ch_1"}`)
+	}))
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	defer srv.Close()
+	client := newClient(t, call.Config{Transport: srv.Client().Transport})
+	if got := client.Post(t.Context(), request(srv.URL)); got.Name() != (outbox.Delivered{}).Name() {
+		t.Fatalf("%+v", got)
+	}
+	if got, ok := client.Post(t.Context(), request(srv.URL+"/lost")).(outbox.Ambiguous); !ok || charges.Load() != 2 {
+		t.Errorf("%+v, %d charges; want ambiguous, and 2", got, charges.Load())
 	}
 }
 

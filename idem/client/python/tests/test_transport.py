@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import re
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -148,6 +149,42 @@ class Ends(unittest.TestCase):
         with self.assertRaises(httpx.UnsupportedProtocol):
             client(base).post(URL)
         self.assertEqual(len(base.asked), 1)
+
+    def test_a_certificate_that_is_not_trusted_is_httpxs_own_error_and_nothing_was_sent(self) -> None:
+        error = httpx.ConnectError("certificate verify failed")
+        error.__cause__ = ssl.SSLCertVerificationError("unable to get local issuer certificate")
+        base = Answering(error)
+        with self.assertRaises(httpx.ConnectError):
+            client(base).post(URL)
+        self.assertEqual(len(base.asked), 1)
+
+    def test_what_a_real_server_with_such_a_certificate_makes_of_it(self) -> None:
+        async def post(url: str) -> httpx.Response:
+            async with httpx.AsyncClient(transport=idem_client.AsyncIdempotencyTransport()) as http:
+                return await http.post(url)
+
+        url = Path(__file__).with_name("untrusted.url").read_text()  # written by the test in Go that runs this one
+        with self.assertRaises(httpx.ConnectError):
+            with httpx.Client(transport=IdempotencyTransport()) as http:
+                http.post(url)
+        with self.assertRaises(httpx.ConnectError):
+            asyncio.run(post(url))
+
+    def test_another_hosts_certificate_proves_nothing_about_a_request_that_is_sent_while_its_error_is_handled(self) -> None:
+        for lost in (httpx.ReadError("lost"), httpx.ConnectError("refused")):
+            base = Answering(lost, httpx.Response(201, text="paid"))
+            try:
+                try:
+                    raise ssl.SSLCertVerificationError("certificate verify failed")
+                except ssl.SSLError as cause:
+                    raise httpx.ConnectError("the first host") from cause
+            except httpx.ConnectError:
+                self.assertEqual(client(base).post(URL).text, "paid")
+                with self.assertRaises(idem_client.GaveUpError) as ended:
+                    client(Answering(lost), attempts_max=1).post(URL)
+            self.assertIsNotNone(lost.__context__)
+            self.assertEqual((ended.exception.reason, ended.exception.unknown), ("attempts", True))
+            self.assertEqual(base.keys[0], base.keys[1])
 
     def test_an_unexpected_error_below_is_no_failure_of_the_operation(self) -> None:
         base = Answering(RuntimeError("a proxy of one's own"), httpx.Response(201))

@@ -34,7 +34,7 @@ export interface Options extends Limits {
   readonly awaitMaxMs: number;
   /** Bounds an answer's body. Default 8 MiB. */
   readonly answerBytesMax: number;
-  /** The platform's, unless a test has others. */
+  /** The platform's, unless a test has others. It must not send a request twice by itself. */
   readonly fetch: typeof fetch;
   /** The date, in milliseconds since 1970: for keys, the journal and dates in headers. */
   readonly now: () => number;

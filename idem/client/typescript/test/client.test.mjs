@@ -115,6 +115,11 @@ test("a server's certificate that is refused is the platform's error: nothing wa
   assert.equal(asked.length, 1);
 });
 
+test("a real server's certificate that nobody trusts is so, too", async () => {
+  const untrusted = await readFile(new URL("untrusted.url", import.meta.url), "utf8"); // written by the test in Go that runs this one
+  await assert.rejects(new Client().fetch(untrusted, post), (error) => error instanceof TypeError && error.message === "fetch failed");
+});
+
 test("an option that is undefined is not set: its bound stays", async () => {
   const names = ["attemptsMax", "elapsedMaxMs", "attemptTimeoutMs", "backoffBaseMs", "backoffMaxMs", "retryAfterMaxMs", "awaitMaxMs", "keyAgeMaxMs", "answerBytesMax"];
   const unset = Object.fromEntries(names.map((name) => [name, undefined]));

@@ -11,6 +11,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
+import httpcore
 import httpx
 
 from .answer import RETRIED, Answer, judge, status_of
@@ -232,14 +233,18 @@ def consult(config: Config, step: Begin | Alone) -> Reply:
 
 
 def never_sent(cause: BaseException) -> bool:
-    """Whether an attempt failed before anything was sent, in a way that another one would, too."""
+    """Whether an attempt failed before anything was sent, in a way that another one would, too.
+
+    httpx says by `raise … from` what an error came of, and the context is not asked: it may be the error of another request,
+    which the caller was handling when this one was made. httpcore takes the cause of a failed connection away in its pool
+    (`raise exc from None`), so its context is asked instead; nothing was sent there."""
     seen: set[int] = set()
     link: BaseException | None = cause
     while link is not None and id(link) not in seen:
         seen.add(id(link))
         if isinstance(link, (ssl.SSLCertVerificationError, httpx.UnsupportedProtocol)):
             return True
-        link = link.__cause__ or link.__context__
+        link = link.__cause__ or (link.__context__ if isinstance(link, httpcore.ConnectError) else None)
     return False
 
 
