@@ -61,6 +61,24 @@ func TestWhatTheChecksNameExists(t *testing.T) {
 	}
 }
 
+// The linters would look at every template if the tests of the CDK app read another variable.
+func TestTheLintersReadTheirPart(t *testing.T) {
+	root, err := localtool.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := os.ReadFile(filepath.Join(root, "infra", "lint", "table.go"))
+	if err != nil || !strings.Contains(string(table), strconv.Quote(lintPart)) {
+		t.Errorf("infra/lint/table.go does not read %s: %v", lintPart, err)
+	}
+	for _, folder := range []string{"stack", "idemconstruct"} {
+		found, err := exec.CommandContext(t.Context(), "grep", "-rl", "lint.PartVariable", filepath.Join(root, "infra", folder)).Output()
+		if err != nil || len(found) == 0 {
+			t.Errorf("no test of infra/%s reads the part: %v", folder, err)
+		}
+	}
+}
+
 // What the race detector gets at a smaller size, or not at all, runs at its full size without it.
 func TestWhatTheDetectorShortensRunsInFull(t *testing.T) {
 	root, err := localtool.Root()
