@@ -1,8 +1,10 @@
 package stack
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -14,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/idem-go/idem-aws/internal/localtool"
+	"github.com/idem-go/idem-aws/localstack/progress"
 )
 
 // A test that is renamed would silently be run where it is too long, or not at all.
@@ -57,6 +60,48 @@ func TestWhatTheChecksNameExists(t *testing.T) {
 		output, err := exec.CommandContext(t.Context(), "grep", "-rl", "dynamotest.", filepath.Join(root, folder), "--include=*_test.go").Output()
 		if err != nil || len(output) == 0 {
 			t.Errorf("%s has no test on a DynamoDB endpoint: %v", folder, err)
+		}
+	}
+}
+
+// Of three commits each has one emulator more or the browser, and says in a line what it leaves out. A part that is asked for, and
+// the whole, leave nothing to others.
+func TestWhatTakesTurnsIsRunWithinThreeCommits(t *testing.T) {
+	var told bytes.Buffer
+	c := &Check{Root: t.TempDir(), Out: progress.New(&told), several: true}
+	git(t, c.Root, "init", "--quiet")
+	ran := map[string]int{}
+	for range 3 {
+		git(t, c.Root, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet", "--allow-empty", "--message", "b")
+		told.Reset()
+		for what, has := range map[string][]int{"the second emulator": secondEmulator, "the browser": withoutSecond} {
+			if c.hasTurn(t.Context(), what, has...) {
+				ran[what]++
+			} else if !strings.Contains(told.String(), "left to other commits: "+what) {
+				t.Errorf("a check without %s tells %q", what, told.String())
+			}
+			whole, alone := &Check{Root: c.Root, Out: c.Out, Whole: true, several: true}, &Check{Root: c.Root, Out: c.Out}
+			if !whole.hasTurn(t.Context(), what, has...) || !alone.hasTurn(t.Context(), what, has...) {
+				t.Errorf("%s is left out of the whole, or where it is asked for", what)
+			}
+		}
+		if strings.Count(told.String(), "\n") != 1 {
+			t.Errorf("a check tells %q, want one that is left out", told.String())
+		}
+	}
+	if ran["the second emulator"] != 1 || ran["the browser"] != 2 {
+		t.Errorf("three commits ran %v", ran)
+	}
+}
+
+// A checkout without a history has the first turn: nothing of the others is looked for, and nothing of it is missed.
+func TestPartsAskWhoseTurnItIs(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("CHROMIUM", "")
+	for several, missed := range map[bool]int{true: 0, false: 2} {
+		c := &Check{Root: t.TempDir(), Out: progress.New(io.Discard), several: several}
+		if err := errors.Join(c.browser(t.Context()), c.dynamoDBLocal(t.Context())); err != nil || len(c.leftOut) != missed {
+			t.Errorf("with other parts %t: %v, missed %q", several, err, c.leftOut)
 		}
 	}
 }

@@ -163,9 +163,12 @@ func commits(ctx context.Context, root string) int {
 	return count
 }
 
-// dynamoDBLocal runs the store's tests on AWS's own emulator. All packages share one: Java takes seconds to start, and more until it
+// dynamoDBLocal runs the store's tests on AWS's own emulator, where the commit has their turn. All packages share one: Java takes seconds to start, and more until it
 // is quick.
 func (c *Check) dynamoDBLocal(ctx context.Context) error {
+	if !c.hasTurn(ctx, "store tests on "+localtool.DynamoDBLocal, withoutSecond...) {
+		return nil
+	}
 	if !emulator.DynamoDBLocalTool().Installed(c.Root) {
 		c.leaveOut("store tests on DynamoDB Local (they need Java 17 and Maven)")
 		return nil
