@@ -203,7 +203,7 @@ func (c *Check) race(ctx context.Context) error {
 	if c.Whole {
 		arguments = append([]string{"-race", "-skip", crashes + "|" + inTerminal}, packages(unitModules()...)...)
 	}
-	return c.test(ctx, "tests with the race detector", testRun{arguments: arguments})
+	return c.test(ctx, "tests with the race detector", testRun{environment: calm, arguments: arguments})
 }
 
 // concurrent are the library's packages that the race detector sees.
