@@ -29,6 +29,7 @@ func TestWhatTheChecksNameExists(t *testing.T) {
 		"functions/internal/payments": {crashes},
 		"localstack/e2e":              {killLoop, againOnAnother, onLocalStack, "^TestAPIKeepsToItsDocument$"},
 		"idem/operator/idemctl":       {inTerminal},
+		"idem/dynamo":                 {alike},
 	} {
 		var names []string
 		files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))

@@ -36,6 +36,12 @@ const (
 	planted    = "^TestPlanted"
 )
 
+// alike compares DynamoDB with the reference store, in stories that differ for each commit: in a check alikeStories of them.
+const (
+	alike        = "^TestAnswersAsTheReferenceStoreDoes$"
+	alikeStories = 9
+)
+
 // otherPrograms are tests in which other programs do the work: the race detector sees nothing of clients that are not Go, and of
 // shells.
 const otherPrograms = "^TestThe(TypeScript|Python)Package|" + inTerminal
@@ -102,12 +108,28 @@ func (c *Check) unit(ctx context.Context) error {
 		c.leaveOut(m.reads + " (" + m.program + " is not installed)")
 		others += "|^" + m.test + "$"
 	}
+	if !c.Whole {
+		others += "|" + alike
+	}
 	return errors.Join(
 		c.test(ctx, "unit and store tests on dynoxide", testRun{
 			environment: calm, arguments: append([]string{"-skip", others}, c.withoutDetector(ctx)...),
 		}),
+		c.alike(ctx),
 		c.dynamoDBLocal(ctx),
 	)
+}
+
+// alike compares the stores in a commit's own stories. The whole has those of every seed from 0 that `go test` plays.
+func (c *Check) alike(ctx context.Context) error {
+	if c.Whole {
+		return nil
+	}
+	from := commits(ctx, c.Root) * alikeStories
+	return c.test(ctx, fmt.Sprintf("DynamoDB's store and the reference store in %d stories from seed %d", alikeStories, from), testRun{
+		environment: calm,
+		arguments:   []string{"-run", alike, "./idem/dynamo", "-alike.from", strconv.Itoa(from), "-alike.stories", strconv.Itoa(alikeStories)},
+	})
 }
 
 // simulate plays the application and the library in simulated time: cut off at every call, and in stories from seeds.
