@@ -10,7 +10,7 @@ import (
 
 // browser runs the tests that need a browser, those of the console and of the documentation site, where the commit has their turn.
 func (c *Check) browser(ctx context.Context) error {
-	if !c.hasTurn(ctx, "the console and the documentation site in a browser", withoutSecond...) {
+	if !c.hasTurn(ctx, "the console and the documentation site in a browser", browserReads...) {
 		return nil
 	}
 	if err := c.chromium(ctx); errors.Is(err, localtool.ErrNoChromium) {

@@ -188,7 +188,7 @@ func commits(ctx context.Context, root string) int {
 // dynamoDBLocal runs the store's tests on AWS's own emulator, where the commit has their turn. All packages share one: Java takes seconds to start, and more until it
 // is quick.
 func (c *Check) dynamoDBLocal(ctx context.Context) error {
-	if !c.hasTurn(ctx, "store tests on "+localtool.DynamoDBLocal, withoutSecond...) {
+	if !c.hasTurn(ctx, "store tests on "+localtool.DynamoDBLocal, storesOnLocal...) {
 		return nil
 	}
 	if !emulator.DynamoDBLocalTool().Installed(c.Root) {
