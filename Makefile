@@ -42,7 +42,7 @@ invoke: stack ## call one function: FN=api EVENT=events/<file>.json
 build: stack ## build the functions for Lambda: ARCH=arm64 (default) or amd64
 	@$(STACK) build --arch $(ARCH)
 
-test: stack ## what continuous integration runs: lint, unit, store, race, browser and infra tests, the protocol explored, end-to-end tests on two emulators
+test: stack ## what continuous integration runs: lint, unit, store, race, browser and infra tests, the protocol explored, end-to-end tests; the second emulator and the browser at every third commit
 	@$(STACK) test
 
 test-fast: stack ## the checks to run while you edit: gofmt, vet, the tests of the library and the functions without the long ones

@@ -78,11 +78,11 @@ func TestPlantedRulesAreFound(t *testing.T) {
 			continue
 		}
 		t.Run(m.Name, func(t *testing.T) {
-			if story := tell(t, seed, nil, false); len(story.Broken) > 0 {
+			if story := Tell(t, Begin{}, seed, nil, false); len(story.Broken) > 0 {
 				t.Fatalf("the story of seed %d breaks by itself: %s", seed, story.Broken[0])
 			}
 			plant(t, m)
-			if story := tell(t, seed, nil, false); len(story.Broken) == 0 {
+			if story := Tell(t, Begin{}, seed, nil, false); len(story.Broken) == 0 {
 				t.Errorf("the story of seed %d does not find it any more", seed)
 			}
 		})
@@ -135,9 +135,9 @@ func plant(t *testing.T, m check.Mutation) {
 // seek plays stories of so many steps together, until one is broken.
 func seek(t *testing.T, most int) (f found, ok bool) {
 	for f.seed = *from; f.steps < most; f.seed++ {
-		story := tell(t, f.seed, nil, false)
+		story := Tell(t, Begin{}, f.seed, nil, false)
 		if f.steps += story.Steps; len(story.Broken) > 0 && !breaksByItself(t, f.seed) {
-			small := shrink(t, story)
+			small := Shrink(t, Begin{}, story)
 			f.faults, f.lines, f.says = len(small.Faults), len(small.Lines), small.Broken[0]
 			return f, true
 		}
@@ -150,7 +150,7 @@ func breaksByItself(t *testing.T, seed uint64) bool {
 	planted := protocol.Planted
 	protocol.Planted = protocol.Rules{}
 	defer func() { protocol.Planted = planted }()
-	story := tell(t, seed, nil, false)
+	story := Tell(t, Begin{}, seed, nil, false)
 	if len(story.Broken) > 0 {
 		t.Errorf("the story of seed %d breaks by itself: %s", seed, story.Broken[0])
 	}

@@ -5,9 +5,6 @@ import (
 	"testing"
 )
 
-// shrink is Shrink for the simulator's own application.
-func shrink(t *testing.T, broken Story) Story { return Shrink(t, Begin{}, broken) }
-
 // Shrink takes away the faults that a broken story does not need, and tells what is left of it. Where the story breaks without any
 // fault, none is left.
 func Shrink(t *testing.T, begin Begin, broken Story) Story {

@@ -81,11 +81,6 @@ func Replay(t *testing.T, begin Begin, seed uint64, only string) {
 	}
 }
 
-// tell plays a story of the simulator's own application.
-func tell(t *testing.T, seed uint64, only []string, lines bool) Story {
-	return Tell(t, Begin{}, seed, only, lines)
-}
-
 // Tell plays the story of a seed. Where only is not nil nothing goes wrong but what it names.
 func Tell(t *testing.T, begin Begin, seed uint64, only []string, lines bool) (story Story) {
 	synctest.Test(t, func(t *testing.T) {

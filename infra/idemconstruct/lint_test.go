@@ -1,9 +1,9 @@
 package idemconstruct_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +13,8 @@ import (
 	"github.com/idem-go/idem-aws/infra/spec"
 	"github.com/idem-go/idem-aws/internal/localtool"
 )
+
+var update = flag.Bool("update", false, "have the linters look at every template, and write the table of what they found")
 
 // Every finding of cfn-lint and cdk-nag about an application is accepted by its resource, with the reason, and nothing is accepted
 // that they do not find.
@@ -28,34 +30,24 @@ func TestApplicationPassesTheLinters(t *testing.T) {
 	} {
 		templates[name] = synthesizeWith(t, props, func(a *idemconstruct.Application) { a.NewTable("Orders", orders, "ORDERS_TABLE") }).document
 	}
-	linted, err := lint.CfnLint(t.Context(), t.TempDir(), templates)
+	part, err := lint.ParsePart(os.Getenv(lint.PartVariable))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := lint.Check{AWS: templates, Table: "testdata/linted.txt", Part: part, Update: *update}.Run(t.Context(), t.TempDir())
 	if localtool.Excuses(err) {
 		t.Skipf("not run: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	nagged, err := lint.CDKNag(t.Context(), t.TempDir(), templates)
-	if localtool.Excuses(err) {
-		t.Skipf("not run: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	open, idle := lint.Judge(templates, slices.Concat(linted, nagged))
-	said := map[string]bool{}
-	for _, f := range open {
-		said[fmt.Sprintf("%s: %s: %.120s", f.Rule, f.Resource, f.Text)] = true
-	}
-	for line := range said {
+	for _, line := range report.Wrong {
 		t.Error(line)
 	}
-	for _, each := range idle {
-		t.Errorf("nothing needs the explanation of %s any more", each)
-	}
-	t.Logf("%d templates; %d findings of cfn-lint and %d of cdk-nag are explained", len(templates), len(linted), len(nagged))
+	t.Logf("%d templates, of which the linters looked at %d; %d findings of cfn-lint and %d of cdk-nag are explained",
+		len(templates), len(report.Looked), report.Linted, report.Nagged)
 	readme, err := os.ReadFile("../README.md")
-	row := lint.Row(fmt.Sprintf("`NewApplication`: %d", len(templates)), len(linted), len(nagged))
+	row := lint.Row(fmt.Sprintf("`NewApplication`: %d", len(templates)), report.Linted, report.Nagged)
 	if err != nil || !strings.Contains(string(readme), row) {
 		t.Errorf("infra/README.md has no row %q (%v)", row, err)
 	}

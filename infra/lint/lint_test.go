@@ -1,12 +1,14 @@
 package lint_test
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -20,8 +22,7 @@ import (
 
 // faulty is a template that both tools must have something against: a bucket without protection, a property that no bucket
 // has, and a role with a wildcard.
-func faulty(t *testing.T, accepted map[string]any) lint.Templates {
-	t.Helper()
+func faulty(accepted map[string]any) lint.Templates {
 	text := `{"Resources": {
 		"Bucket12345678": {"Type": "AWS::S3::Bucket", "Properties": {"BucketNames": "x"}},
 		"Role": {"Type": "AWS::IAM::Role", "Properties": {
@@ -32,30 +33,37 @@ func faulty(t *testing.T, accepted map[string]any) lint.Templates {
 	}}`
 	var template map[string]any
 	if err := json.Unmarshal([]byte(text), &template); err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	template["Resources"].(map[string]any)["Role"].(map[string]any)["Metadata"] = map[string]any{"idem:accepted-findings": accepted}
 	return lint.Templates{"faulty": template}
 }
 
-// found are the findings of both tools.
-func found(t *testing.T, templates lint.Templates) []lint.Finding {
+// look is what both tools find in the faulty template: they are told of no explanation, and so it is the same in each test.
+var look = sync.OnceValues(func() ([]lint.Finding, error) {
+	folder, err := os.MkdirTemp("", "faulty")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	linted, err := lint.CfnLint(context.Background(), folder, faulty(nil))
+	if err != nil {
+		return nil, err
+	}
+	nagged, err := lint.CDKNag(context.Background(), folder, faulty(nil))
+	return append(linted, nagged...), err
+})
+
+func found(t *testing.T) []lint.Finding {
 	t.Helper()
-	linted, err := lint.CfnLint(t.Context(), t.TempDir(), templates)
+	findings, err := look()
 	if localtool.Excuses(err) {
 		t.Skipf("not run: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	nagged, err := lint.CDKNag(t.Context(), t.TempDir(), templates)
-	if localtool.Excuses(err) {
-		t.Skipf("not run: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return append(linted, nagged...)
+	return findings
 }
 
 func has(findings []lint.Finding, rule, resource string) bool {
@@ -65,7 +73,7 @@ func has(findings []lint.Finding, rule, resource string) bool {
 const wildcard = "AwsSolutions-IAM5[Resource::<Bucket.Arn>/*]"
 
 func TestBothToolsFindWhatIsWrong(t *testing.T) {
-	findings := found(t, faulty(t, nil))
+	findings := found(t)
 	for _, want := range [][2]string{{"E3002", "Bucket12345678"}, {"AwsSolutions-S1", "Bucket12345678"}, {wildcard, "Role"}} {
 		if !has(findings, want[0], want[1]) {
 			t.Errorf("%s of %s is not among %v", want[0], want[1], findings)
@@ -75,8 +83,8 @@ func TestBothToolsFindWhatIsWrong(t *testing.T) {
 
 // A resource accepts the rules that it names, and no others; an explanation that nothing needs is found.
 func TestJudge(t *testing.T) {
-	templates := faulty(t, map[string]any{wildcard: "objects have no names that are known here", "W3005": "left over"})
-	findings := found(t, templates)
+	templates := faulty(map[string]any{wildcard: "objects have no names that are known here", "W3005": "left over"})
+	findings := found(t)
 	open, idle := lint.Judge(templates, findings)
 	if has(open, wildcard, "Role") || !has(open, "E3002", "Bucket12345678") || len(open) != len(findings)-1 {
 		t.Errorf("open: %v, of %v", open, findings)

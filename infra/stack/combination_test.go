@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/idem-go/idem-aws/infra/lint"
 	"github.com/idem-go/idem-aws/internal/localtool"
 )
@@ -217,49 +215,27 @@ func combined() map[string]contexts {
 // Every finding of cfn-lint and cdk-nag is accepted by its resource, with the reason, and nothing is accepted that they do not
 // find. What emulators get is held against the schemas only: nothing of it is for AWS.
 func TestTemplatesPassTheLinters(t *testing.T) {
+	part, err := lint.ParsePart(os.Getenv(lint.PartVariable))
+	if err != nil {
+		t.Fatal(err)
+	}
 	aws, local := templates(t)
-	var linted, nagged, lintedLocal []lint.Finding
-	var both errgroup.Group // side by side: each takes most of a minute of one core
-	both.Go(func() (err error) {
-		linted, err = lint.CfnLint(t.Context(), t.TempDir(), aws)
-		return err
-	})
-	both.Go(func() (err error) {
-		if lintedLocal, err = lint.CfnLint(t.Context(), t.TempDir(), local); err == nil {
-			nagged, err = lint.CDKNag(t.Context(), t.TempDir(), aws)
-		}
-		return err
-	})
-	err := both.Wait()
+	report, err := lint.Check{AWS: aws, Local: local, Table: "testdata/linted.txt", Part: part, Update: *update}.Run(t.Context(), t.TempDir())
 	if localtool.Excuses(err) {
 		t.Skipf("not run: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	open, idle := lint.Judge(aws, slices.Concat(linted, nagged))
-	openLocal, _ := lint.Judge(local, lintedLocal)
-	for line := range once(append(open, openLocal...)) {
+	for _, line := range report.Wrong {
 		t.Error(line)
 	}
-	for _, each := range idle {
-		t.Errorf("nothing needs the explanation of %s any more", each)
-	}
-	t.Logf("%d templates of stacks on AWS, %d of local ones; %d findings of cfn-lint and %d of cdk-nag are explained",
-		len(aws), len(local), len(linted), len(nagged))
+	t.Logf("%d templates of stacks on AWS, %d of local ones, of which the linters looked at %d; %d findings of cfn-lint and %d of cdk-nag are explained",
+		len(aws), len(local), len(report.Looked), report.Linted, report.Nagged)
 	readme, err := os.ReadFile("../README.md")
 	pairs := len(combined())
-	row := lint.Row(fmt.Sprintf("payments on AWS: %d combinations and %d variants", pairs, len(aws)-pairs), len(linted), len(nagged))
+	row := lint.Row(fmt.Sprintf("payments on AWS: %d combinations and %d variants", pairs, len(aws)-pairs), report.Linted, report.Nagged)
 	if err != nil || !strings.Contains(string(readme), row) {
 		t.Errorf("infra/README.md has no row %q (%v)", row, err)
 	}
-}
-
-// once are findings by what they say, whatever template they are in.
-func once(findings []lint.Finding) map[string]bool {
-	lines := map[string]bool{}
-	for _, f := range findings {
-		lines[fmt.Sprintf("%s: %s: %.120s", f.Rule, f.Resource, f.Text)] = true
-	}
-	return lines
 }

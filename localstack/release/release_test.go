@@ -2,13 +2,16 @@ package release
 
 import (
 	"bytes"
+	"context"
 	"debug/buildinfo"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/CycloneDX/cyclonedx-go"
@@ -18,27 +21,48 @@ import (
 
 const version = "v0.0.1-test"
 
-// releasedToAnAdopter is a proxy with this checkout as a release, and an adopter who has nothing else.
-func releasedToAnAdopter(t *testing.T) Adopter {
-	t.Helper()
+// released is a proxy with this checkout as a release, and an adopter who has nothing else. All tests share it, because each adopter
+// would unpack the modules of others anew: a test has a folder of its own in the adopter's.
+var released = sync.OnceValues(func() (adopter Adopter, err error) {
 	root, err := localtool.Root()
 	if err != nil {
-		t.Fatal(err)
+		return adopter, err
 	}
-	// Checksums of others' modules were compared with go.sum when they came into the module cache.
-	t.Setenv("GOSUMDB", "off")
-	folder := t.TempDir()
-	files, adopter := filepath.Join(folder, "files"), Adopter{Folder: filepath.Join(folder, "adopter"), Proxy: filepath.Join(folder, "proxy")}
+	ctx, files := context.Background(), filepath.Join(folder, "files")
+	adopter = Adopter{Folder: filepath.Join(folder, "adopter"), Proxy: filepath.Join(folder, "proxy")}
 	if err := os.MkdirAll(adopter.Folder, 0o755); err != nil {
-		t.Fatal(err)
+		return adopter, err
 	}
-	if err := Snapshot(t.Context(), root, files); err != nil {
-		t.Fatal(err)
+	if err := Snapshot(ctx, root, files); err != nil {
+		return adopter, err
 	}
 	if err := Prepare(files, version); err != nil {
-		t.Fatal(err)
+		return adopter, err
 	}
-	if err := Publish(files, version, adopter.Proxy); err != nil {
+	return adopter, Publish(files, version, adopter.Proxy)
+})
+
+var folder string // of released
+
+func TestMain(m *testing.M) {
+	// Checksums of others' modules were compared with go.sum when they came into the module cache.
+	err := os.Setenv("GOSUMDB", "off")
+	if err == nil {
+		folder, err = os.MkdirTemp("", "release")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(folder)
+	os.Exit(code)
+}
+
+func releasedToAnAdopter(t *testing.T) Adopter {
+	t.Helper()
+	adopter, err := released()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return adopter

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -56,6 +57,7 @@ type Check struct {
 	// in each check have turns: the number of the commit.
 	Rehearse func(ctx context.Context, on *Stack, turn int) error
 
+	several    bool // of the parts are run: some of their tests take turns
 	installing sync.Mutex
 
 	mu      sync.Mutex // guards what lanes that run side by side have to say
@@ -70,6 +72,7 @@ var ErrCheck = errors.New("a check failed")
 // started are down when it returns, also when ctx ended it. Its error is ErrCheck.
 func (c *Check) Run(ctx context.Context, parts ...Part) error {
 	started := time.Now()
+	c.several = len(parts) > 1
 	err := errors.Join(os.RemoveAll(filepath.Join(c.Root, eventsFolder)), c.prepare(ctx))
 	if err == nil {
 		err = c.runAll(ctx, parts)
@@ -173,10 +176,43 @@ func (c *Check) mutate(ctx context.Context) error {
 	return err
 }
 
+// What takes minutes, and says the same for nearly every commit, takes turns of three commits. Who asks for one part gets all of it.
+const turns = 3
+
+// hasTurn tells whether the commit has one of the turns, of 0, 1 and 2, and says in a line what it leaves to its neighbours.
+func (c *Check) hasTurn(ctx context.Context, what string, has ...int) bool {
+	turn := commits(ctx, c.Root) % turns
+	if c.Whole || !c.several || slices.Contains(has, turn) {
+		return true
+	}
+	c.Out.Line("           left to other commits: %s (turn %d of %d)", what, turn+1, turns)
+	return false
+}
+
+// The turns cost 108, 80 and 66 s of processor time. The second emulator keeps its tables in DynamoDB Local, so that the stores' own tests on that have
+// the other ones.
+var (
+	secondEmulator = []int{0}
+	browserReads   = []int{1}
+	documentHolds  = []int{2}
+	storesOnLocal  = []int{1, 2}
+)
+
+// lintPart is the variable by which the tests of the CDK app have the linters look at a part of the templates, and lintedAgain of how
+// many parts. It is so where the committed tables of what the linters find are of the templates as they are now.
+const (
+	lintPart    = "IDEM_LINT_PART"
+	lintedAgain = 3
+)
+
 func (c *Check) infra(ctx context.Context) error {
-	return c.test(ctx, "infra tests", testRun{
-		directory: filepath.Join(c.Root, "infra"), environment: quietNode, arguments: []string{"./..."},
-	})
+	step, environment := "infra tests", quietNode
+	if !c.Whole {
+		part := commits(ctx, c.Root) % lintedAgain
+		step += fmt.Sprintf(", and the linters on templates %d of %d", part+1, lintedAgain)
+		environment = append(slices.Clone(quietNode), fmt.Sprintf("%s=%d/%d", lintPart, part, lintedAgain))
+	}
+	return c.test(ctx, step, testRun{directory: filepath.Join(c.Root, "infra"), environment: environment, arguments: []string{"./..."}})
 }
 
 // eventsFolder has what the tests of the last check told, a file for each step.

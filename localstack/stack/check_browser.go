@@ -8,8 +8,11 @@ import (
 	"github.com/idem-go/idem-aws/localstack/emulator"
 )
 
-// browser runs the tests that need a browser: those of the console and of the documentation site.
+// browser runs the tests that need a browser, those of the console and of the documentation site, where the commit has their turn.
 func (c *Check) browser(ctx context.Context) error {
+	if !c.hasTurn(ctx, "the console and the documentation site in a browser", browserReads...) {
+		return nil
+	}
 	if err := c.chromium(ctx); errors.Is(err, localtool.ErrNoChromium) {
 		c.leaveOut("the console and the documentation site in a browser (" + err.Error() + ")")
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/idem-go/idem-aws/localstack/localstackhost"
 )
 
-// e2e runs the end-to-end tests on each emulator.
+// e2e runs the end-to-end tests on the first emulator, and on the second where the commit has its turn.
 func (c *Check) e2e(ctx context.Context) error {
 	if tests, _ := filepath.Glob(filepath.Join(c.Root, "localstack", "e2e", "*_test.go")); len(tests) == 0 {
 		c.leaveOut("end-to-end tests (there are none in localstack/e2e)")
@@ -20,6 +20,9 @@ func (c *Check) e2e(ctx context.Context) error {
 	// Both encrypt, as every production stage must. What is plain is deployed and called by the tests of a team's own stack.
 	first := suite{emulator: Ministack, name: "ministack", encryption: true, whole: true, killLoop: true, rehearse: true}
 	second := suite{emulator: LocalStack, name: "localstack", encryption: true, outbox: OutboxSQS, whole: c.Whole}
+	if !c.hasTurn(ctx, "end-to-end tests on "+second.name, secondEmulator...) {
+		return c.e2eOn(ctx, first)
+	}
 	if !localstackhost.Tool().Installed(c.Root) && !dockerAnswers(ctx) {
 		c.leaveOut("end-to-end tests on LocalStack (they need Python 3.13, a JDK 17 and Maven, or Docker)")
 		second.emulator, second.name = Ministack, "ministack-sqs"
@@ -44,6 +47,9 @@ const againOnAnother = "^Test(WhatIsStoredIsEncrypted|CallersAreAuthenticated" +
 	"|LostWakeUps|WakeUpThatAlwaysFails|PoisonRecord|ThrottledClaimsOfABatchAreDeliveredOnce|ProviderTroubleIsDeliveredLaterAndOnce" +
 	"|WorkerDiesBetweenChargeAndSettle|WorkerDiesDuringTheCall|PaymentWhoseAPIFunctionDiesAfterTheCommit" +
 	"|WebhookBeforeTheWorkersAnswer|PaymentIsOneTraceFromTheClientToTheProvider)$"
+
+// document holds the API against its OpenAPI document, by another program. Of the two suites' tests only those of a whole one have it.
+const document = "^TestAPIKeepsToItsDocument$"
 
 // suite is a stack that the end-to-end tests run on.
 type suite struct {
@@ -90,9 +96,11 @@ func (c *Check) e2eOn(ctx context.Context, on suite) (err error) {
 		return err
 	}
 	others := killLoop
-	if !emulator.SchemathesisTool().Installed(c.Root) {
+	if on.whole && !c.hasTurn(ctx, "the API on "+on.name+" against its OpenAPI document", documentHolds...) {
+		others += "|" + document
+	} else if !emulator.SchemathesisTool().Installed(c.Root) {
 		c.leaveOut(fmt.Sprintf("the API on %s against its OpenAPI document (it needs Python 3.11)", on.name))
-		others += "|^TestAPIKeepsToItsDocument$"
+		others += "|" + document
 	}
 	if on.emulator == LocalStack {
 		others += "|" + onMinistack

@@ -1,8 +1,10 @@
 package stack
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -14,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/idem-go/idem-aws/internal/localtool"
+	"github.com/idem-go/idem-aws/localstack/progress"
 )
 
 // A test that is renamed would silently be run where it is too long, or not at all.
@@ -24,8 +27,9 @@ func TestWhatTheChecksNameExists(t *testing.T) {
 	}
 	for folder, patterns := range map[string][]string{
 		"functions/internal/payments": {crashes},
-		"localstack/e2e":              {killLoop, againOnAnother, onLocalStack, "^TestAPIKeepsToItsDocument$"},
+		"localstack/e2e":              {killLoop, againOnAnother, onLocalStack, document},
 		"idem/operator/idemctl":       {inTerminal},
+		"idem/dynamo":                 {alike},
 	} {
 		var names []string
 		files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
@@ -57,6 +61,66 @@ func TestWhatTheChecksNameExists(t *testing.T) {
 		output, err := exec.CommandContext(t.Context(), "grep", "-rl", "dynamotest.", filepath.Join(root, folder), "--include=*_test.go").Output()
 		if err != nil || len(output) == 0 {
 			t.Errorf("%s has no test on a DynamoDB endpoint: %v", folder, err)
+		}
+	}
+}
+
+// Within three commits everything has its turn, and a check says in a line each what it leaves out. A part that is asked for, and
+// the whole, leave nothing to others.
+func TestWhatTakesTurnsIsRunWithinThreeCommits(t *testing.T) {
+	var told bytes.Buffer
+	c := &Check{Root: t.TempDir(), Out: progress.New(&told), several: true}
+	git(t, c.Root, "init", "--quiet")
+	all := map[string][]int{"the emulator": secondEmulator, "the browser": browserReads, "the document": documentHolds, "the stores": storesOnLocal}
+	ran := map[string]int{}
+	for range turns {
+		git(t, c.Root, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet", "--allow-empty", "--message", "b")
+		told.Reset()
+		for what, has := range all {
+			if c.hasTurn(t.Context(), what, has...) {
+				ran[what]++
+			} else if strings.Count(told.String(), "left to other commits: "+what) != 1 {
+				t.Errorf("a check without %s tells %q", what, told.String())
+			}
+			whole, alone := &Check{Root: c.Root, Out: c.Out, Whole: true, several: true}, &Check{Root: c.Root, Out: c.Out}
+			if !whole.hasTurn(t.Context(), what, has...) || !alone.hasTurn(t.Context(), what, has...) {
+				t.Errorf("%s is left out of the whole, or where it is asked for", what)
+			}
+		}
+	}
+	for what, has := range all {
+		if ran[what] != len(has) || len(has) == 0 {
+			t.Errorf("three commits ran %s %d times, want %d", what, ran[what], len(has))
+		}
+	}
+}
+
+// A checkout without a history has the first turn: nothing of the others is looked for, and nothing of it is missed.
+func TestPartsAskWhoseTurnItIs(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("CHROMIUM", "")
+	for several, missed := range map[bool]int{true: 0, false: 2} {
+		c := &Check{Root: t.TempDir(), Out: progress.New(io.Discard), several: several}
+		if err := errors.Join(c.browser(t.Context()), c.dynamoDBLocal(t.Context())); err != nil || len(c.leftOut) != missed {
+			t.Errorf("with other parts %t: %v, missed %q", several, err, c.leftOut)
+		}
+	}
+}
+
+// The linters would look at every template if the tests of the CDK app read another variable.
+func TestTheLintersReadTheirPart(t *testing.T) {
+	root, err := localtool.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := os.ReadFile(filepath.Join(root, "infra", "lint", "table.go"))
+	if err != nil || !strings.Contains(string(table), strconv.Quote(lintPart)) {
+		t.Errorf("infra/lint/table.go does not read %s: %v", lintPart, err)
+	}
+	for _, folder := range []string{"stack", "idemconstruct"} {
+		found, err := exec.CommandContext(t.Context(), "grep", "-rl", "lint.PartVariable", filepath.Join(root, "infra", folder)).Output()
+		if err != nil || len(found) == 0 {
+			t.Errorf("no test of infra/%s reads the part: %v", folder, err)
 		}
 	}
 }

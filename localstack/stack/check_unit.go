@@ -36,6 +36,12 @@ const (
 	planted    = "^TestPlanted"
 )
 
+// alike compares DynamoDB with the reference store, in stories that differ for each commit: in a check alikeStories of them.
+const (
+	alike        = "^TestAnswersAsTheReferenceStoreDoes$"
+	alikeStories = 9
+)
+
 // otherPrograms are tests in which other programs do the work: the race detector sees nothing of clients that are not Go, and of
 // shells.
 const otherPrograms = "^TestThe(TypeScript|Python)Package|" + inTerminal
@@ -102,12 +108,28 @@ func (c *Check) unit(ctx context.Context) error {
 		c.leaveOut(m.reads + " (" + m.program + " is not installed)")
 		others += "|^" + m.test + "$"
 	}
+	if !c.Whole {
+		others += "|" + alike
+	}
 	return errors.Join(
 		c.test(ctx, "unit and store tests on dynoxide", testRun{
 			environment: calm, arguments: append([]string{"-skip", others}, c.withoutDetector(ctx)...),
 		}),
+		c.alike(ctx),
 		c.dynamoDBLocal(ctx),
 	)
+}
+
+// alike compares the stores in a commit's own stories. The whole has those of every seed from 0 that `go test` plays.
+func (c *Check) alike(ctx context.Context) error {
+	if c.Whole {
+		return nil
+	}
+	from := commits(ctx, c.Root) * alikeStories
+	return c.test(ctx, fmt.Sprintf("DynamoDB's store and the reference store in %d stories from seed %d", alikeStories, from), testRun{
+		environment: calm,
+		arguments:   []string{"-run", alike, "./idem/dynamo", "-alike.from", strconv.Itoa(from), "-alike.stories", strconv.Itoa(alikeStories)},
+	})
 }
 
 // simulate plays the application and the library in simulated time: cut off at every call, and in stories from seeds.
@@ -163,9 +185,12 @@ func commits(ctx context.Context, root string) int {
 	return count
 }
 
-// dynamoDBLocal runs the store's tests on AWS's own emulator. All packages share one: Java takes seconds to start, and more until it
+// dynamoDBLocal runs the store's tests on AWS's own emulator, where the commit has their turn. All packages share one: Java takes seconds to start, and more until it
 // is quick.
 func (c *Check) dynamoDBLocal(ctx context.Context) error {
+	if !c.hasTurn(ctx, "store tests on "+localtool.DynamoDBLocal, storesOnLocal...) {
+		return nil
+	}
 	if !emulator.DynamoDBLocalTool().Installed(c.Root) {
 		c.leaveOut("store tests on DynamoDB Local (they need Java 17 and Maven)")
 		return nil
@@ -200,7 +225,7 @@ func (c *Check) race(ctx context.Context) error {
 	if c.Whole {
 		arguments = append([]string{"-race", "-skip", crashes + "|" + inTerminal}, packages(unitModules()...)...)
 	}
-	return c.test(ctx, "tests with the race detector", testRun{arguments: arguments})
+	return c.test(ctx, "tests with the race detector", testRun{environment: calm, arguments: arguments})
 }
 
 // concurrent are the library's packages that the race detector sees.
