@@ -11,6 +11,9 @@
 // processes or the whole store run alone first. When all are over, the invariants of docs/design.md are checked against
 // everything that the run left in the tables, at the provider and in the logs.
 //
+// A 503 is an answer like any other: it is counted, and fails the run where no fault explains it. The suites of witness_test.go
+// say how many of them each kind of fault allows.
+//
 // TestKillLoop carries out a plan of localstack/chaos: requests of both tenants while processes are killed at random. It prints
 // the plan's seed first; -chaos.seed and -chaos.requests repeat it, `make chaos` on a stack of its own. What it asserts of time,
 // once the clients are gone, stands in chaos_watch_test.go.

@@ -38,7 +38,8 @@ func brokenInvariants(ctx context.Context) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	return slices.Concat(unfinished, left.broken(), drifted, logged, storeStalled())
+	fmt.Printf("requests by suite:\n%s\n", &witnessed.ledger)
+	return slices.Concat(unfinished, left.broken(), drifted, logged, witnessed.ledger.Broken())
 }
 
 // broken is what is wrong with what is there.
