@@ -12,7 +12,7 @@ export EMULATOR
 unexport GOWORK
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-fast test-whole test-unit test-race test-infra test-browser test-simulate test-e2e chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak simulate planted alike mutants bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy release-check release release-binaries release-clients lint-all vulnerabilities stack
+.PHONY: help tools run up down status logs invoke build test test-fast test-whole test-unit test-race test-infra test-browser test-simulate test-e2e flakes chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak simulate planted alike mutants bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy release-check release release-binaries release-clients lint-all vulnerabilities stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ test-fast: stack ## the checks to run while you edit: gofmt, vet, the tests of t
 
 test-whole: stack ## every test everywhere, for nightly runs and releases: about two hours
 	@$(STACK) test --whole
+
+flakes: stack ## the whole check again and again on the same code, and which tests failed in how many runs: [RUNS=10]
+	@$(STACK) flakes --runs $(or $(RUNS),10)
 
 test-unit: stack ## unit and store tests of every module but infra, the store's on dynoxide and DynamoDB Local
 	@$(STACK) test unit
@@ -145,7 +148,7 @@ bench: ## costs by path of a request, start times of the functions
 capacity: ## what a rate of payments needs on AWS: shards, concurrency, quotas, dollars: RATE=10000 (default 1000) [ARGS="--outbox sqs --output json"]
 	@go run ./bench/capacity --rate="$(or $(RATE),1000)" $(ARGS)
 
-dynamodb: stack ## start an emulator of DynamoDB with the tables of an application, until Ctrl-C: [PREFIX=shop TABLES=shop-orders,shop-accounts]; variables in .local/dynamodb.env
+dynamodb: stack ## start an emulator of DynamoDB with idem's tables, the quota's, keys' and audit log's too, and your own, until Ctrl-C: [PREFIX=shop TABLES=shop-orders,shop-accounts]; variables in .local/dynamodb.env
 	@$(STACK) dynamodb --prefix "$(or $(PREFIX),shop)" $(if $(TABLES),--table "$(TABLES)")
 
 docs: stack ## build the documentation site into .local/site and check it

@@ -197,7 +197,7 @@ func TestTheEventNamesTheWindow(t *testing.T) {
 func TestARunThatCantCompareFails(t *testing.T) {
 	lambdatest.New(t)
 	log := lambdatest.Log(t)
-	ctx, cancel := context.WithTimeout(t.Context(), reporting-time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), reporting-time.Millisecond)
 	defer cancel()
 	report, err := compared(ctx, t, `{}`)
 	if !errors.Is(err, context.DeadlineExceeded) || !report.Unfinished || ctx.Err() != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -162,18 +163,20 @@ func TestWrappedBodyIsBounded(t *testing.T) {
 
 // A handler that ran out of time without a word has not answered 200.
 func TestWrappedHandlerThatTimesOutLeavesUnknown(t *testing.T) {
-	a := newAPI(t, nil)
-	handler, err := a.mw.Wrap(idem.Operation{Name: "orders.create", UnknownToOperator: true, Policy: idem.IETF()}, middleware.Route{}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		<-r.Context().Done()
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.mux.Handle("POST /orders", withTimeout(handler))
-	if first := a.do(key(ask{})); first.StatusCode != 500 {
-		t.Errorf("first: %d", first.StatusCode)
-	}
-	a.do(key(ask{})).wants(t, 409, "unknown")
+	synctest.Test(t, func(t *testing.T) {
+		a := newLocalAPI(t, nil)
+		handler, err := a.mw.Wrap(idem.Operation{Name: "orders.create", UnknownToOperator: true, Policy: idem.IETF()}, middleware.Route{}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.mux.Handle("POST /orders", withTimeout(handler))
+		if first := a.do(key(ask{})); first.StatusCode != 500 {
+			t.Errorf("first: %d", first.StatusCode)
+		}
+		a.do(key(ask{})).wants(t, 409, "unknown")
+	})
 }
 
 // withTimeout gives requests a deadline that leaves about half a second for the handler, as a platform would.

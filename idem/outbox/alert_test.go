@@ -200,7 +200,7 @@ func (hanging) Bury(ctx context.Context, _ outbox.DeadLetter) error {
 // A dead-letter queue that hangs holds up no message that is due, and its dead message is told of by the log.
 func TestDeadLettersThatHangHoldUpNobody(t *testing.T) {
 	w, id := deceased(t, "attempts over, a call open", true)
-	short := outbox.Config{Now: w.clock.Now, Random: w.mint.Random, Pause: w.clock.Pause, StoreTimeout: 50 * time.Millisecond, Logger: slog.New(slog.NewJSONHandler(w.log, nil))}
+	short := outbox.Config{Now: w.clock.Now, Random: w.mint.Random, Pause: w.clock.Pause, StoreTimeout: 500 * time.Millisecond, Logger: slog.New(slog.NewJSONHandler(w.log, nil))}
 	topics, err := outbox.NewTopics(short, outbox.Topic{Name: topicName, Call: w.provider.call, Settle: settle, AttemptsMax: 3})
 	w.ok(err)
 	worker, err := outbox.NewWorker(w.store, topics, w.queue, hanging{})
@@ -209,7 +209,7 @@ func TestDeadLettersThatHangHoldUpNobody(t *testing.T) {
 	w.ok(err)
 	w.accept()
 	w.clock.Add(time.Minute)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	did, err := runner.Sweep(ctx)
 	w.ok(err)

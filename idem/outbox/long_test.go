@@ -60,6 +60,7 @@ type long struct {
 	url     string
 	engine  *idem.Engine
 	effects atomic.Int64
+	waits   atomic.Int64 // retries that got 409
 	// key is the record's, from within the handler.
 	key atomic.Pointer[storage.RecordKey]
 }
@@ -81,13 +82,12 @@ func (l *long) run() {
 	for l.key.Load() == nil {
 		time.Sleep(10 * time.Millisecond)
 	}
-	waits := 0
 	for begun := time.Now(); len(first) == 0; time.Sleep(200 * time.Millisecond) {
 		again := l.post()
 		if again.replayed {
 			break
 		}
-		waits++
+		l.waits.Add(1)
 		if again.status != http.StatusConflict || again.said != "in_progress" || again.retryAfter == "" || !strings.Contains(again.body, header.CodeInProgress) {
 			l.Fatalf("after %v a retry got %+v", time.Since(begun), again)
 		}
@@ -103,14 +103,19 @@ func (l *long) run() {
 	if n := l.effects.Load(); n != 1 || record.State != storage.StateCompleted || record.Attempts != 1 {
 		l.Errorf("%d effects, the record is %s after %d attempts", n, record.State, record.Attempts)
 	}
-	renewals, listings := l.store.Count(faulty.Renew), l.store.Count(faulty.QueuedRecords)
-	if strings.Contains(l.log.String(), `"msg":"idempotency.swept"`) || renewals < 3 || waits < int(l.hold/time.Second) {
-		l.Errorf("%d renewals, %d retries got 409; log:\n%s", renewals, waits, l.log)
+	beset, seen := l.beset()
+	if strings.Contains(l.log.String(), `"msg":"idempotency.swept"`) || !beset {
+		l.Errorf("%s; log:\n%s", seen, l.log)
 	}
-	if rounds := int(l.hold / runnerPeriod); listings < rounds { // four loops, each slower than its period by what a round takes
-		l.Errorf("%d listings, want at least %d: the test proves less than it says", listings, rounds)
-	}
-	l.Logf("held for %v: %d renewals, %d retries got 409, %d listings of records", l.hold, renewals, waits, listings)
+	l.Logf("held for %v at least: %s", l.hold, seen)
+}
+
+// beset says that the handler was renewed, asked for and looked for so often that its staying alone proves something.
+func (l *long) beset() (yes bool, seen string) {
+	renewals, waits, listings := l.store.Count(faulty.Renew), int(l.waits.Load()), l.store.Count(faulty.QueuedRecords)
+	seen = fmt.Sprintf("%d renewals, %d retries got 409, %d listings of records", renewals, waits, listings)
+	// Four loops list, each slower than its period by what a round takes.
+	return renewals >= 3 && waits >= int(l.hold/time.Second) && listings >= int(l.hold/runnerPeriod), seen
 }
 
 // serve begins the service, whose handler writes for itself, at its end.
@@ -131,9 +136,11 @@ func (l *long) serve() {
 	service, err := mw.Wrap(op, middleware.Route{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key := idem.Scope{Tenant: tenant, Operation: operation, Key: "k"}.RecordKey()
 		l.key.Store(&key)
-		if err := idem.Pause(r.Context(), l.hold); err != nil {
-			l.Errorf("the handler's context ended: %v", err)
-			return
+		for began, yes := time.Now(), false; time.Since(began) < l.hold || !yes && time.Since(began) < 10*l.hold; yes, _ = l.beset() {
+			if err := idem.Pause(r.Context(), 50*time.Millisecond); err != nil { // a machine that is slow takes longer to beset it
+				l.Errorf("the handler's context ended: %v", err)
+				return
+			}
 		}
 		n := l.effects.Add(1)
 		w.WriteHeader(http.StatusCreated)

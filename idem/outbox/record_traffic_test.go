@@ -347,7 +347,7 @@ func (f *traffic) run() map[string]int {
 		}
 	}
 	clients.Wait()
-	for range 150 {
+	for range 600 { // two minutes: only what is stuck takes so long
 		_ = idem.Pause(ctx, 200*time.Millisecond)
 		if f.quiet() {
 			break

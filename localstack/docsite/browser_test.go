@@ -192,7 +192,7 @@ func (b *browser) quiet() {
 // parts to another size of the screen.
 func settled[T comparable](b *browser, expression string, want T) T {
 	b.Helper()
-	for until := time.Now().Add(3 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for until := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		if got := evaluate[T](b, expression); got == want || time.Now().After(until) {
 			return got
 		}

@@ -71,8 +71,12 @@ type Shell struct {
 	Replace *strings.Replacer
 }
 
-// OnStack lists the sessions that need a deployed stack. Package e2e runs them, and this package's tests the others.
-var OnStack = []string{"lambda", "operator", "conform"}
+// OnStack lists the sessions that need a deployed stack, and Alone those that need one of which nobody else makes use, because they tell
+// the provider to fail. Package e2e runs both, and this package's tests the others.
+var (
+	OnStack = []string{"lambda", "operator", "conform"}
+	Alone   = []string{"try", "practise"}
+)
 
 // Bounds of a session. Commands that go on are ready once they have printed what the document shows.
 const (

@@ -64,9 +64,9 @@ func TestAnAPIKeyDoesNoMoreThanItsScopes(t *testing.T) {
 func TestAnAPIKeyEnds(t *testing.T) {
 	t.Parallel()
 	c := builtCommand(t)
-	until := time.Now().Add(20 * time.Second)
-	brief, _ := c.apiKey("brief", "--expires", until.UTC().Format(time.RFC3339))
 	lost, subject := c.apiKey("lost")
+	until := time.Now().Add(40 * time.Second) // it is to be made, and to pay, before
+	brief, _ := c.apiKey("brief", "--expires", until.UTC().Format(time.RFC3339))
 	paid := pay("key-ends", card("ok"))
 	brief.do(t, paid).is(t, http.StatusAccepted)
 	lost.get(t, "/v1/accounts/acct_1").is(t, http.StatusOK)

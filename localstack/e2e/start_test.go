@@ -25,31 +25,53 @@ func TestDocumentsHaveCommandsThatWorkOnAStack(t *testing.T) {
 	copied := t.TempDir()
 	_, err = outside.Copy(t.Context(), root, module, copied)
 	must(t, err)
+	for _, s := range sessionsOf(t, root, docsite.OnStack) {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			runSession(t, root, s, "cd "+module, "cd "+copied)
+		})
+	}
+}
+
+// Those that tell the provider to fail, before any other test's payments are on their way.
+func TestDocumentsHaveCommandsThatWorkOnAStackAlone(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	must(t, err)
+	t.Cleanup(func() { must(t, layOutFaults(context.WithoutCancel(t.Context()))) })
+	for _, s := range sessionsOf(t, root, docsite.Alone) {
+		t.Run(s.Name, func(t *testing.T) { runSession(t, root, s) })
+	}
+}
+
+// sessionsOf are the sessions of all documents that have these names: each name is there once.
+func sessionsOf(t *testing.T, root string, names []string) (all []*docsite.Session) {
+	t.Helper()
 	documents, err := docsite.Documents(t.Context(), root)
 	must(t, err)
-	// What the page leaves out must not reach AWS.
-	environment, err := stack.LocalEnvironment(os.Environ(), deployed.variables["AWS_ENDPOINT_URL"])
-	must(t, err)
-	var ran []string
+	var found []string
 	for _, d := range documents {
 		sessions, err := d.Sessions()
 		must(t, err)
 		for _, s := range sessions {
-			if !slices.Contains(docsite.OnStack, s.Name) {
-				continue
+			if slices.Contains(names, s.Name) {
+				all, found = append(all, s), append(found, s.Name)
 			}
-			ran = append(ran, s.Name)
-			t.Run(s.Name, func(t *testing.T) {
-				t.Parallel()
-				bin := filepath.Join(t.TempDir(), "bin")
-				must(t, s.Run(context.WithoutCancel(t.Context()), docsite.Shell{
-					Directory: root, Environment: environment,
-					Replace: strings.NewReplacer(".local/run.env", os.Getenv("IDEM_E2E_ENV"), "cd "+module, "cd "+copied, "$PWD/.local/bin", bin, ".local/bin", bin),
-				}))
-			})
 		}
 	}
-	if want := slices.Sorted(slices.Values(docsite.OnStack)); !slices.Equal(slices.Sorted(slices.Values(ran)), want) {
-		t.Errorf("the documents have the sessions %q, want %q", ran, want)
+	if want := slices.Sorted(slices.Values(names)); !slices.Equal(slices.Sorted(slices.Values(found)), want) {
+		t.Fatalf("the documents have the sessions %q, want %q", found, want)
 	}
+	return all
+}
+
+// runSession runs a session on the deployed stack. What the page leaves out must not reach AWS.
+func runSession(t *testing.T, root string, s *docsite.Session, replace ...string) {
+	t.Helper()
+	environment, err := stack.LocalEnvironment(os.Environ(), deployed.variables["AWS_ENDPOINT_URL"])
+	must(t, err)
+	bin := filepath.Join(t.TempDir(), "bin")
+	must(t, s.Run(context.WithoutCancel(t.Context()), docsite.Shell{
+		Directory: root, Environment: environment,
+		Replace: strings.NewReplacer(append(replace, ".local/run.env", os.Getenv("IDEM_E2E_ENV"), "$PWD/.local/bin", bin, ".local/bin", bin)...),
+	}))
 }

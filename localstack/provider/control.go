@@ -88,6 +88,11 @@ func (p *Provider) getDeliveries(w http.ResponseWriter, _ *http.Request) {
 	control.JSON(w, http.StatusOK, deliveries)
 }
 
+func (p *Provider) postResume(w http.ResponseWriter, _ *http.Request) {
+	p.current.Load().resume()
+	w.WriteHeader(http.StatusNoContent)
+}
+
 func (p *Provider) postReset(w http.ResponseWriter, _ *http.Request) {
 	p.reset()
 	w.WriteHeader(http.StatusNoContent)
@@ -118,6 +123,12 @@ func (c Control) Rules(ctx context.Context) ([]RuleState, error) {
 // Settings changes the settings that the patch names.
 func (c Control) Settings(ctx context.Context, patch SettingsPatch) error {
 	return c.call(ctx, http.MethodPut, "/control/settings", patch, nil)
+}
+
+// Resume answers each request that hangs or is delayed now, as if its delay were over. It changes no rule: a request that arrives later
+// waits for as long as its rule says.
+func (c Control) Resume(ctx context.Context) error {
+	return c.call(ctx, http.MethodPost, "/control/resume", nil, nil)
 }
 
 // Reset forgets everything and restores the defaults.

@@ -256,15 +256,15 @@ func TestOpenCountsRequestsThatWait(t *testing.T) {
 	open(0)
 }
 
-// applied waits until the first rule has applied once.
-func (s simulator) applied() {
+// applied waits until the first rule has applied so often.
+func (s simulator) applied(times int) {
 	s.t.Helper()
 	for {
 		rules, err := s.Rules(s.t.Context())
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if rules[0].Applied == 1 {
+		if rules[0].Applied == times {
 			return
 		}
 	}
@@ -275,7 +275,7 @@ func TestAClientThatGivesUp(t *testing.T) {
 	s := start(t)
 	for fault, late := range map[provider.Fault]int{provider.HangBefore: 0, provider.HangAfter: 1, provider.Delay: 1} {
 		t.Run(string(fault), func(t *testing.T) {
-			s.faults(provider.Rule{On: provider.Charge, Fault: fault, Times: 1, DelayMillis: 100})
+			s.faults(provider.Rule{On: provider.Charge, Fault: fault, Times: 1, DelayMillis: time.Hour.Milliseconds()})
 			ctx, giveUp := context.WithCancel(t.Context())
 			defer giveUp()
 			ended := make(chan error, 1)
@@ -283,16 +283,25 @@ func TestAClientThatGivesUp(t *testing.T) {
 				_, err := s.doWithin(ctx, "POST", "/charges", string(fault), order)
 				ended <- err
 			}()
-			s.applied()
+			s.applied(1)
 			giveUp()
 			if err := <-ended; !errors.Is(err, context.Canceled) {
 				t.Errorf("%v", err)
 			}
-			// A second request, slower by far, ends after the first would have.
-			s.faults(provider.Rule{On: provider.Get, Fault: provider.HangBefore, DelayMillis: 400})
-			s.want(504, "GET", "/charges/none", "", "")
-			if got := s.want(200, "GET", "/charges?key="+string(fault), "", "").list(t); len(got) != late {
-				t.Errorf("made %+v, want %d", got, late)
+			if err := s.Resume(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			// A second request, which is slow, ends after the first would have. What lands late is waited for.
+			s.faults(provider.Rule{On: provider.Get, Fault: provider.HangBefore, DelayMillis: 100})
+			for n := 0; ; n++ {
+				s.want(504, "GET", "/charges/none", "", "")
+				got := s.want(200, "GET", "/charges?key="+string(fault), "", "").list(t)
+				if len(got) == late {
+					return
+				}
+				if len(got) > late || n == 100 {
+					t.Fatalf("made %+v, want %d", got, late)
+				}
 			}
 		})
 	}
@@ -300,16 +309,55 @@ func TestAClientThatGivesUp(t *testing.T) {
 
 func TestADelayedDuplicateGetsTheStoredAnswer(t *testing.T) {
 	s := start(t)
-	s.faults(provider.Rule{On: provider.Charge, Fault: provider.Delay, Times: 1, DelayMillis: 100})
+	s.faults(provider.Rule{On: provider.Charge, Fault: provider.Delay, Times: 1, DelayMillis: time.Hour.Milliseconds()})
 	slow := make(chan response, 1)
 	go func() {
 		r, _ := s.do("POST", "/charges", "k", order)
 		slow <- r
 	}()
-	s.applied()
+	s.applied(1)
 	fast := s.want(201, "POST", "/charges", "k", order)
+	if err := s.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	if r := <-slow; r.status != 201 || string(r.body) != string(fast.body) {
 		t.Errorf("%d %s, want the bytes of %s", r.status, r.body, fast.body)
+	}
+}
+
+// Resume answers what hangs or is delayed as its delay would have, and nothing that comes later.
+func TestResumeAnswersWhatHangs(t *testing.T) {
+	s := start(t)
+	for fault, want := range map[provider.Fault]struct{ status, made int }{
+		provider.HangBefore: {504, 0}, provider.HangAfter: {201, 1}, provider.Delay: {201, 1},
+	} {
+		s.faults(provider.Rule{On: provider.Charge, Fault: fault, DelayMillis: time.Hour.Milliseconds()})
+		answers := make(chan int, 2)
+		send := func(key string) {
+			r, err := s.do("POST", "/charges", key, order)
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- r.status
+		}
+		for n, key := range []string{"first-" + string(fault), "second-" + string(fault)} {
+			go send(key)
+			s.applied(n + 1)
+			select {
+			case got := <-answers:
+				t.Errorf("%s: %s was answered %d before it was resumed", fault, key, got)
+			default:
+			}
+			if err := s.Resume(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-answers; got != want.status {
+				t.Errorf("%s: %s was answered %d, want %d", fault, key, got, want.status)
+			}
+			if got := s.want(200, "GET", "/charges?key="+key, "", "").list(t); len(got) != want.made {
+				t.Errorf("%s made %+v, want %d", fault, got, want.made)
+			}
+		}
 	}
 }
 
@@ -323,7 +371,7 @@ func TestResetEndsWhatHangs(t *testing.T) {
 			_, err := s.do("POST", "/charges", "k", order)
 			ended <- err
 		}()
-		s.applied()
+		s.applied(1)
 		if err := s.Reset(t.Context()); err != nil {
 			t.Fatal(err)
 		}

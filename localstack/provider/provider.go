@@ -102,6 +102,7 @@ func (p *Provider) routes() *http.ServeMux {
 	mux.Handle("/control/faults", control.Methods{http.MethodPut: p.putFaults, http.MethodGet: p.getFaults})
 	mux.Handle("/control/settings", control.Methods{http.MethodPut: p.putSettings, http.MethodGet: p.getSettings})
 	mux.Handle("/control/webhooks", control.Methods{http.MethodGet: p.getDeliveries})
+	mux.Handle("/control/resume", control.Methods{http.MethodPost: p.postResume})
 	mux.Handle("/control/reset", control.Methods{http.MethodPost: p.postReset})
 	mux.HandleFunc("/", control.NotFound)
 	return mux

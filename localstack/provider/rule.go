@@ -114,15 +114,15 @@ func (a answer) write(w http.ResponseWriter) {
 	_, _ = w.Write(a.body)
 }
 
-// serve runs work, with the rule's fault around it. A zero Rule has none.
-func (s *state) serve(w http.ResponseWriter, r *http.Request, rule Rule, work func() answer) {
+// serve runs work, with the rule's fault around it.
+func (s *state) serve(w http.ResponseWriter, r *http.Request, rule metRule, work func() answer) {
 	switch rule.Fault {
 	case ErrorBefore:
 		control.Error(w, http.StatusInternalServerError, "internal", "something went wrong")
 	case DropBefore:
 		hangUp()
 	case HangBefore:
-		if !s.wait(r.Context().Done(), rule.delay(hangDefault)) {
+		if !s.wait(r.Context().Done(), rule.resumed, rule.delay(hangDefault)) {
 			hangUp()
 		}
 		control.Error(w, http.StatusGatewayTimeout, "timeout", "it took too long")
@@ -136,7 +136,7 @@ func (s *state) serve(w http.ResponseWriter, r *http.Request, rule Rule, work fu
 		refuseFor("source", "refused", "the source or destination can't be served").write(w)
 	case Delay:
 		// A network that is slow delivers a request although its sender has given up: a zombie, which lands after its absence was told.
-		if !s.wait(nil, rule.delay(delayDefault)) {
+		if !s.wait(nil, rule.resumed, rule.delay(delayDefault)) {
 			hangUp()
 		}
 		work().write(w)
@@ -148,7 +148,7 @@ func (s *state) serve(w http.ResponseWriter, r *http.Request, rule Rule, work fu
 		hangUp()
 	case HangAfter:
 		a := work()
-		if !s.wait(r.Context().Done(), rule.delay(hangDefault)) {
+		if !s.wait(r.Context().Done(), rule.resumed, rule.delay(hangDefault)) {
 			hangUp()
 		}
 		a.write(w)
@@ -164,12 +164,14 @@ func hangUp() {
 	panic(http.ErrAbortHandler)
 }
 
-// wait lets d pass. False: gone was closed or the simulator was reset first.
-func (s *state) wait(gone <-chan struct{}, d time.Duration) bool {
+// wait lets d pass, or less where resumed is closed. False: gone was closed or the simulator was reset first.
+func (s *state) wait(gone, resumed <-chan struct{}, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return true
+	case <-resumed:
 		return true
 	case <-gone:
 		return false

@@ -19,6 +19,7 @@ type state struct {
 
 	mu         sync.Mutex
 	stopped    bool
+	resumed    chan struct{} // closed by resume, for what has arrived until then
 	settings   Settings
 	random     *rand.Rand
 	rules      []activeRule
@@ -33,6 +34,12 @@ type state struct {
 type activeRule struct {
 	Rule
 	applied int
+}
+
+// metRule is the rule that a request has met, none in its zero value, and what ends its wait early.
+type metRule struct {
+	Rule
+	resumed <-chan struct{}
 }
 
 // keyUse is what is known of an Idempotency-Key.
@@ -54,7 +61,7 @@ type making struct {
 
 func newState(now func() time.Time, newID func(string) string, events *poster, settings Settings) *state {
 	return &state{
-		now: now, newID: newID, events: events, done: make(chan struct{}),
+		now: now, newID: newID, events: events, done: make(chan struct{}), resumed: make(chan struct{}),
 		settings: settings, random: seeded(settings.Seed),
 		byID: map[string]*Object{}, byKey: map[string][]*Object{}, keys: map[string]*keyUse{}, refunded: map[string]int64{},
 	}
@@ -74,16 +81,24 @@ func (s *state) stop() {
 	}
 }
 
+// resume ends the wait of every request that has met its rule.
+func (s *state) resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.resumed)
+	s.resumed = make(chan struct{})
+}
+
 // arrive counts a request to make an object, in use, and draws its fault. The refusal is not nil where the request is about a
 // charge or a screening that does not exist.
-func (s *state) arrive(key string, m making) (rule Rule, use *keyUse, refusal *answer) {
+func (s *state) arrive(key string, m making) (rule metRule, use *keyUse, refusal *answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	who := party{m.order.Source, m.order.Destination}
 	if m.kind == Refund || m.kind == Release {
 		of, refusal := s.origin(m)
 		if refusal != nil {
-			return Rule{}, nil, refusal
+			return metRule{}, nil, refusal
 		}
 		who = party{of.Source, of.Destination}
 	}
@@ -116,7 +131,7 @@ func (use *keyUse) show() {
 
 // draw uses the first rule that applies up to once, and returns it, or none. An answer that is stored can't become a
 // decline any more.
-func (s *state) draw(k Kind, parties []party, stored bool) Rule {
+func (s *state) draw(k Kind, parties []party, stored bool) metRule {
 	for i := range s.rules {
 		rule := &s.rules[i]
 		switch {
@@ -126,10 +141,10 @@ func (s *state) draw(k Kind, parties []party, stored bool) Rule {
 		case rule.Probability != nil && s.random.Float64() >= *rule.Probability:
 		default:
 			rule.applied++
-			return rule.Rule
+			return metRule{rule.Rule, s.resumed}
 		}
 	}
-	return Rule{}
+	return metRule{}
 }
 
 // use returns what is known of the key, a fresh one where nothing is or where it is over; nil where keys don't count.
@@ -296,7 +311,7 @@ func (s *state) found(id string, age time.Duration, k Kind) (Object, bool) {
 }
 
 // lookUp draws the fault of a look-up that concerns the objects, and returns the listing delay beside it.
-func (s *state) lookUp(k Kind, objects ...Object) (Rule, time.Duration) {
+func (s *state) lookUp(k Kind, objects ...Object) (metRule, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	parties := make([]party, len(objects))

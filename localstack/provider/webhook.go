@@ -75,7 +75,7 @@ func (s *state) announce(o Object) {
 		posts = 2
 	}
 	s.events.running.Go(func() {
-		if !s.wait(nil, hooks.delay()) {
+		if !s.wait(nil, nil, hooks.delay()) {
 			return
 		}
 		for range posts {

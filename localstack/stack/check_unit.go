@@ -40,7 +40,7 @@ const (
 // shells.
 const otherPrograms = "^TestThe(TypeScript|Python)Package|" + inTerminal
 
-// isolation are measurements that wait for calls to hang, for most of a minute.
+// isolation are measurements of time, which are made where less runs beside them.
 const isolation = "ThatHangAreTheirTenantsAlone$"
 
 // oneGoroutine are tests that compute for seconds in one goroutine, as with megabytes to encrypt: there is no race to find. Under the

@@ -42,7 +42,7 @@ func TestDaemonStopsWithDescendantsThatLeftItsGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	var pid int
-	for deadline := time.Now().Add(10 * time.Second); pid == 0 && time.Now().Before(deadline); time.Sleep(stopPoll) {
+	for deadline := time.Now().Add(time.Minute); pid == 0 && time.Now().Before(deadline); time.Sleep(stopPoll) {
 		if written, err := os.ReadFile(child); err == nil {
 			pid, _ = strconv.Atoi(strings.TrimSpace(string(written)))
 		}
@@ -53,7 +53,7 @@ func TestDaemonStopsWithDescendantsThatLeftItsGroup(t *testing.T) {
 	if err := d.stop(state); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(stopPoll) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(stopPoll) {
 		if _, err := processStarted(pid); err != nil {
 			return
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -36,14 +37,14 @@ func TestMain(m *testing.M) {
 func TestACallOfAProcessThatIsKilledIsChargedOnce(t *testing.T) {
 	w := newWorld(t)
 	first := w.start()
-	w.slow(700 * time.Millisecond)
+	w.hangs()
 	broken := w.pay(first, "order-1")
 	w.calls(1)
 	first.kill(syscall.SIGKILL)
 	if a := <-broken; a.err == nil {
 		t.Errorf("a dead process answered %d %s", a.status, a.body)
 	}
-	w.slow(0)
+	w.goesOn()
 	second := w.start()
 	retried := <-w.pay(second, "order-1")
 	if retried.err != nil || retried.status != http.StatusAccepted || retried.idempotency != "replayed" {
@@ -61,11 +62,19 @@ func TestACallOfAProcessThatIsKilledIsChargedOnce(t *testing.T) {
 // A process that is asked to stop finishes the call that it has begun, and its customer gets the end of it.
 func TestAProcessThatStopsFinishesWhatItHolds(t *testing.T) {
 	w := newWorld(t)
-	process := w.start()
-	w.slow(700 * time.Millisecond)
+	process := w.start("-claim-lease=40s", "-call-timeout=30s")
+	w.hangs()
 	answered := w.pay(process, "order-2")
 	w.calls(1)
 	process.kill(syscall.SIGTERM)
+	w.until("the process stops", func() bool {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(process.url, "http://"))
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	})
+	w.goesOn()
 	if a := <-answered; a.err != nil || a.status != http.StatusCreated || a.idempotency != "executed" {
 		t.Errorf("got %+v", a)
 	}
@@ -131,9 +140,9 @@ func (w *world) command(settings ...string) *exec.Cmd {
 }
 
 // start returns a process that listens.
-func (w *world) start() *instance {
+func (w *world) start(settings ...string) *instance {
 	w.Helper()
-	p := &instance{T: w.T, command: w.command(), ended: make(chan error, 1)}
+	p := &instance{T: w.T, command: w.command(settings...), ended: make(chan error, 1)}
 	log, err := p.command.StderrPipe()
 	if err != nil {
 		w.Fatal(err)
@@ -194,14 +203,17 @@ func (p *instance) ends(code int) {
 	}
 }
 
-// slow has the provider take so long for each charge; 0 is no time. It makes the charge also when its caller is gone.
-func (w *world) slow(d time.Duration) {
+// hangs has the provider hold each charge until goesOn. It makes the charge also when its caller is gone.
+func (w *world) hangs() {
 	w.Helper()
-	var rules []provider.Rule
-	if d > 0 {
-		rules = []provider.Rule{{On: provider.Charge, Fault: provider.Delay, DelayMillis: d.Milliseconds()}}
+	if err := w.provider.Faults(w.Context(), provider.Rule{On: provider.Charge, Fault: provider.Delay, DelayMillis: time.Hour.Milliseconds()}); err != nil {
+		w.Fatal(err)
 	}
-	if err := w.provider.Faults(w.Context(), rules...); err != nil {
+}
+
+func (w *world) goesOn() {
+	w.Helper()
+	if err := errors.Join(w.provider.Faults(w.Context()), w.provider.Resume(w.Context())); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -39,7 +39,10 @@ func (s *Stage) Mapping(t *testing.T) *Mapping {
 		BaseEndpoint: &endpoint, Region: "us-east-1", HTTPClient: sdkhttp.BufferedBody(nil),
 		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
 	})}
-	made, err := m.client.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(s.Outbox + "-wake-ups")})
+	made, err := m.client.CreateQueue(t.Context(), &sqs.CreateQueueInput{
+		QueueName:  aws.String(s.Outbox + "-wake-ups"),
+		Attributes: map[string]string{"VisibilityTimeout": "900"}, // longer than an invocation takes
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,14 +82,18 @@ func (m *Mapping) Run(ctx context.Context, t *testing.T, h awslambda.Handler, at
 	pollers.Wait()
 }
 
+// pollEvery is the pause after a poll that found nothing. A poll that waits at the queue would outlast ctx.
+const pollEvery = 10 * time.Millisecond
+
 // once receives a batch and invokes the handler with it. A batch that was received is handled, also when ctx ends.
 func (m *Mapping) once(ctx context.Context, h awslambda.Handler, timeout time.Duration) error {
 	// A poll whose caller has gone may take messages all the same, and then nobody has them until they are visible again.
 	out, err := m.client.ReceiveMessage(context.WithoutCancel(ctx), &sqs.ReceiveMessageInput{
-		QueueUrl: &m.url, MaxNumberOfMessages: environment.BatchRecordsMax, WaitTimeSeconds: 1,
+		QueueUrl: &m.url, MaxNumberOfMessages: environment.BatchRecordsMax,
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 	})
 	if err != nil || len(out.Messages) == 0 {
+		time.Sleep(pollEvery)
 		return err
 	}
 	event, err := json.Marshal(m.event(out.Messages))

@@ -452,16 +452,17 @@ func TestAccountBesideATransferThatCannotBeFolded(t *testing.T) {
 // A run whose folds are all in conflict ends while there is time to answer, and still finds out whether something is late.
 func TestFoldKeepsItsReserve(t *testing.T) {
 	c := newCollected(t)
-	c.waits(payments.Transfer{ID: "tr_late", Amount: 1, Currency: "EUR", CreatedAt: time.Now().Add(-time.Hour)}, nil)
+	c.waits(payments.Transfer{ID: "tr_late", Amount: 1, Currency: "EUR", CreatedAt: noon.Add(-time.Hour)}, nil)
 	conflict := wirefault.Conflict()
 	c.faults.Inject("TransactWriteItems", slices.Repeat([]wirefault.Fault{conflict}, 100)...)
-	ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond) // half a second more than the reserve
+	clock := idemtest.NewClock(noon)
+	deadline := noon.Add(2500 * time.Millisecond) // half a second more than the reserve
+	ctx, cancel := context.WithDeadline(t.Context(), deadline)
 	defer cancel()
 	folder := c.folder()
-	folder.Now, folder.Pause = time.Now, idem.Pause
+	folder.Now, folder.Pause = clock.Now, clock.Pause
 	did, err := folder.Run(ctx)
-	deadline, _ := ctx.Deadline()
-	if left := time.Until(deadline); left < time.Second || !did.Left || err == nil || !strings.Contains(err.Error(), "folding is behind") {
+	if left := deadline.Sub(clock.Now()); left < time.Second || !did.Left || err == nil || !strings.Contains(err.Error(), "folding is behind") {
 		t.Errorf("%v of the reserve of 2 s are left: %+v, %v", left, did, err)
 	}
 }

@@ -31,10 +31,6 @@ func TestProviderFaultsEndInOneCharge(t *testing.T) {
 			c.rules[i].On = provider.Charge
 		}
 		t.Run(name, func(t *testing.T) {
-			o := options{}
-			if c.attempts == 0 {
-				o.callTimeout = 500 * time.Millisecond
-			}
 			onBoth(t, func(w *world) {
 				w.faults(c.rules...)
 				a := w.pay("k", "card_ok")
@@ -52,7 +48,7 @@ func TestProviderFaultsEndInOneCharge(t *testing.T) {
 				if got := w.charges()[0].Attempts; c.attempts > 1 && got != c.attempts {
 					w.Errorf("the provider saw %d attempts, want %d", got, c.attempts)
 				}
-			}, o)
+			}, meeting(c.rules[0].Fault))
 		})
 	}
 }
@@ -200,7 +196,7 @@ func TestLegacyChargeWithoutAnAnswerIsUnknown(t *testing.T) {
 				}
 				w.status(a, "unknown", "unknown")
 				w.charged(charges)
-			}, options{callTimeout: 500 * time.Millisecond})
+			}, meeting(fault))
 		})
 	}
 }

@@ -264,7 +264,7 @@ func TestProviderFaultsEndInOnePayout(t *testing.T) {
 						w.drain(time.Hour)
 						w.swept()
 						w.made(1, 1, 500)
-					}, options{callTimeout: 500 * time.Millisecond})
+					}, meeting(fault))
 				})
 			}
 		}
@@ -375,7 +375,7 @@ func TestLegacyPayoutWithoutAnAnswerIsUnknown(t *testing.T) {
 					w.Errorf("payout is %s, operation %s", p, o)
 				}
 				w.made(1, payouts, 500)
-			}, options{callTimeout: 500 * time.Millisecond})
+			}, meeting(fault))
 		})
 	}
 }

@@ -211,7 +211,7 @@ func TestProviderFaultsEndInOneRefund(t *testing.T) {
 				if made := w.refunds(); len(made) != 1 {
 					w.Errorf("refunds %+v", made)
 				}
-			}, options{callTimeout: 500 * time.Millisecond})
+			}, meeting(fault))
 		})
 	}
 }

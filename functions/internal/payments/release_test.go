@@ -175,17 +175,13 @@ func TestProviderFaultsEndInOneRelease(t *testing.T) {
 		provider.RateLimit, provider.ErrorBefore, provider.ErrorAfter, provider.DropBefore, provider.DropAfter, provider.HangBefore, provider.HangAfter,
 	} {
 		t.Run(string(fault), func(t *testing.T) {
-			o := options{}
-			if fault == provider.HangBefore || fault == provider.HangAfter {
-				o.callTimeout = 500 * time.Millisecond
-			}
 			onEachFailing(t, func(w *world, f failing) {
 				operation, id := w.unmade(f, provider.Rule{On: provider.Release, Fault: fault, Times: 1})
 				w.deliverMessage(operation, 3)
 				w.waits(f, operation, id, "pending")
 				w.finished()
 				w.notPaidOut(f, operation, id)
-			}, o)
+			}, meeting(fault))
 		})
 	}
 }

@@ -68,6 +68,14 @@ type options struct {
 	workerOnly bool
 }
 
+// meeting is a world in which a fault happens. Only a call that hangs is given up soon: others have the time that a busy machine takes.
+func meeting(fault provider.Fault) options {
+	if fault == provider.HangBefore || fault == provider.HangAfter {
+		return options{callTimeout: 500 * time.Millisecond}
+	}
+	return options{}
+}
+
 // onBoth runs a scenario on the reference store and on DynamoDB: the two translators of the application's writes are
 // equal as far as any scenario can tell.
 func onBoth(t *testing.T, scenario func(w *world), o ...options) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -249,33 +250,34 @@ func TestPlansAreOneBrowsersAndEnd(t *testing.T) {
 // A change of which no reply comes may have been made: the page says so, and sends nobody to try it again. One that was not
 // begun says that.
 func TestAChangeThatFailsMayHaveBeenMade(t *testing.T) {
-	w := newWorld(t)
-	w.cfg.ChangeWithin = 200 * time.Millisecond
-	b, id, form := resolvable(w)
-	plan := b.post(http.StatusSeeOther, "/change", form)
-	w.store.On(faulty.Message, 1, faulty.Refuse(errors.New("the table is gone")))
-	b.post(http.StatusSeeOther, plan, url.Values{})
-	b.shows(b.get(http.StatusBadGateway, plan), "It failed before it was begun. Nothing was changed", "the table is gone")
-	w.logged()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		b, id, form := resolvable(w)
+		plan := b.post(http.StatusSeeOther, "/change", form)
+		w.store.On(faulty.Message, 1, faulty.Refuse(errors.New("the table is gone")))
+		b.post(http.StatusSeeOther, plan, url.Values{})
+		b.shows(b.get(http.StatusBadGateway, plan), "It failed before it was begun. Nothing was changed", "the table is gone")
+		w.logged()
 
-	plan = b.post(http.StatusSeeOther, "/change", form)
-	w.store.On(faulty.Message, 2, faulty.After(func(error) { // the change has begun, and the store answers nothing any more
-		w.store.All(func(ctx context.Context, run func(context.Context) error) error {
-			_ = run(ctx)
-			<-ctx.Done()
-			return ctx.Err()
-		})
-	}))
-	b.post(http.StatusSeeOther, plan, url.Values{})
-	w.store.Clear()
-	b.shows(b.get(http.StatusGatewayTimeout, plan), "the change may have been made", "Look at the operation")
-	if to := b.post(http.StatusSeeOther, plan, url.Values{}); to != plan+"?again=1" {
-		t.Errorf("leads to %s", to)
-	}
-	w.logged(operator.EntryFailed)
-	if got := w.messageState(id.Message(1)); got != storage.MessageDelivered {
-		t.Errorf("the message is %s", got)
-	}
+		plan = b.post(http.StatusSeeOther, "/change", form)
+		w.store.On(faulty.Message, 2, faulty.After(func(error) { // the change has begun, and the store answers nothing any more
+			w.store.All(func(ctx context.Context, run func(context.Context) error) error {
+				_ = run(ctx)
+				<-ctx.Done()
+				return ctx.Err()
+			})
+		}))
+		b.post(http.StatusSeeOther, plan, url.Values{})
+		w.store.Clear()
+		b.shows(b.get(http.StatusGatewayTimeout, plan), "the change may have been made", "Look at the operation")
+		if to := b.post(http.StatusSeeOther, plan, url.Values{}); to != plan+"?again=1" {
+			t.Errorf("leads to %s", to)
+		}
+		w.logged(operator.EntryFailed)
+		if got := w.messageState(id.Message(1)); got != storage.MessageDelivered {
+			t.Errorf("the message is %s", got)
+		}
+	})
 }
 
 // A browser that goes away in the middle of a change does not end it.

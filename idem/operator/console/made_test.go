@@ -94,7 +94,7 @@ func TestThePageOfAChangeUnderWayDoesNotWait(t *testing.T) {
 		b.do(b.request(http.MethodPost, plan, url.Values{"csrf": {b.csrf}}))
 	}()
 	<-under
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	shown := make(chan string, 1)
 	go func() { shown <- b.do(b.request(http.MethodGet, plan, nil)).Body.String() }()

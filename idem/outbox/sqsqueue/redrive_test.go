@@ -262,7 +262,7 @@ func succeed(context.Context, outbox.DeadLetter) error { return nil }
 func eventually(t *testing.T, p *pair, letters int) sqsqueue.RedriveReport {
 	t.Helper()
 	var all sqsqueue.RedriveReport
-	for end := time.Now().Add(20 * time.Second); len(all.Letters) < letters && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); len(all.Letters) < letters && time.Now().Before(end); {
 		report, err := p.Redrive(t.Context(), sqsqueue.RedriveOptions{}, succeed)
 		if err != nil {
 			t.Fatal(err)

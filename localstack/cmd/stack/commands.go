@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
@@ -132,14 +133,31 @@ func (c testCommand) Run(s call) error {
 	if len(parts) == 0 {
 		parts = stack.AllParts()
 	}
-	check := stack.Check{Root: s.root, Strict: stack.Strict(), Whole: c.Whole, Out: s.out, Rehearse: func(ctx context.Context, on *stack.Stack, turn int) error {
+	return s.check(s.out, c.Whole).Run(s.ctx, parts...)
+}
+
+// check is the project's checks, or with whole every test everywhere, told to out.
+func (s call) check(out *progress.Printer, whole bool) *stack.Check {
+	return &stack.Check{Root: s.root, Strict: stack.Strict(), Whole: whole, Out: out, Rehearse: func(ctx context.Context, on *stack.Stack, turn int) error {
 		runbooks := rehearsal.Short(turn)
-		if c.Whole {
+		if whole {
 			runbooks = rehearsal.Names()
 		}
-		return rehearse(ctx, s.root, s.out, on, runbooks...)
+		return rehearse(ctx, s.root, out, on, runbooks...)
 	}}
-	return check.Run(s.ctx, parts...)
+}
+
+type flakesCommand struct {
+	Runs int `default:"10" help:"How often to run them."`
+}
+
+// Run fails where a run of the checks does.
+func (c flakesCommand) Run(s call) error {
+	// Go would take the results of the first run for those of all others.
+	if err := os.Setenv("GOFLAGS", os.Getenv("GOFLAGS")+" -count=1"); err != nil {
+		return err
+	}
+	return stack.Flakes(s.ctx, s.root, c.Runs, func(out *progress.Printer) *stack.Check { return s.check(out, false) }, s.out)
 }
 
 type lintAllCommand struct{}

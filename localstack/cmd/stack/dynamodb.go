@@ -14,7 +14,7 @@ import (
 )
 
 type dynamodbCommand struct {
-	Prefix  string   `default:"shop" help:"The library's tables are <prefix>-idempotency and <prefix>-outbox."`
+	Prefix  string   `default:"shop" help:"The library's tables are <prefix>-idempotency and <prefix>-outbox, <prefix>-quota, <prefix>-keys and <prefix>-audit."`
 	Table   []string `help:"More tables to create, each with the string key id."`
 	EnvFile string   `default:".local/dynamodb.env" env:"DYNAMODB_ENV" help:"File to write the SDK's variables to, for a shell to read."`
 }
@@ -51,8 +51,12 @@ func (c dynamodbCommand) create(ctx context.Context, url string) error {
 	if _, err := dynamotest.CreateTables(ctx, client, c.Prefix); err != nil {
 		return err
 	}
+	more := map[string]schema.Table{c.Prefix + "-quota": schema.Quota(), c.Prefix + "-keys": schema.Keys(), c.Prefix + "-audit": schema.Audit()}
 	for _, name := range c.Table {
-		if err := dynamotest.CreateTable(ctx, client, name, schema.Table{Key: "id"}); err != nil {
+		more[name] = schema.Table{Key: "id"}
+	}
+	for name, table := range more {
+		if err := dynamotest.CreateTable(ctx, client, name, table); err != nil {
 			return err
 		}
 	}

@@ -31,6 +31,7 @@ type arguments struct {
 	Invoke    invokeCommand    `cmd:"" help:"Call one function with an event."`
 	Build     buildCommand     `cmd:"" help:"Build the functions for Lambda."`
 	Test      testCommand      `cmd:"" help:"Run the checks: lint, unit, infra, e2e."`
+	Flakes    flakesCommand    `cmd:"" help:"Run all checks again and again on the same code, and tell which tests failed in how many runs."`
 	LintAll   lintAllCommand   `cmd:"" help:"Run the linters that take long to install."`
 	Chaos     chaosCommand     `cmd:"" help:"Kill processes at random under load, on a stack of its own, and check what is left."`
 	Rehearse  rehearseCommand  `cmd:"" help:"Lose data under load and recover it by the runbooks, on a stack of its own, and count the money."`

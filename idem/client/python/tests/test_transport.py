@@ -169,7 +169,7 @@ class Ends(unittest.TestCase):
                     yield b"."
 
         base = Answering(httpx.Response(201, stream=Dripping()), httpx.Response(201, text="paid"))
-        self.assertEqual(client(base, attempt_timeout=0.1).post(URL).text, "paid")
+        self.assertEqual(client(base, attempt_timeout=0.5).post(URL).text, "paid")
         gone.set()
 
     def test_settings_that_can_not_be_are_refused(self) -> None:

@@ -70,11 +70,13 @@ test("a signal that is aborted before anything is sent is the caller's reason, a
 
 test("a signal that is aborted meanwhile leaves the outcome unknown, with the key to ask again by", async () => {
   const abort = new AbortController();
-  const hang = (init) => new Promise((_, reject) => init.signal.addEventListener("abort", () => reject(init.signal.reason)));
+  const hang = (init) =>
+    new Promise((_, reject) => {
+      init.signal.addEventListener("abort", () => reject(init.signal.reason));
+      abort.abort(new Error("closed the page"));
+    });
   const { fetch, asked } = answering(hang);
-  const sent = new Client({ fetch }).fetch(url, { ...post, signal: abort.signal });
-  setTimeout(() => abort.abort(new Error("closed the page")), 20);
-  const error = await sent.catch((e) => e);
+  const error = await new Client({ fetch }).fetch(url, { ...post, signal: abort.signal }).catch((e) => e);
   assert.ok(error instanceof GaveUpError && error.unknown && error.reason === "canceled" && error.cause.message === "closed the page");
   assert.equal(asked[0].key, `"${error.key}"`);
 });
@@ -88,7 +90,7 @@ test("an attempt is bounded while its answer is read, too", async () => {
     return new Response(new ReadableStream({ pull: (to) => reader.read().then(({ value, done }) => (done ? to.error(init.signal.reason) : to.enqueue(value))) }));
   };
   const { fetch, asked } = answering(dripping, new Response("paid"));
-  const answer = await new Client({ fetch, ...silent, attemptTimeoutMs: 30 }).fetch(url, post);
+  const answer = await new Client({ fetch, ...silent, attemptTimeoutMs: 300 }).fetch(url, post);
   assert.equal(await answer.text(), "paid");
   assert.equal(asked[0].key, asked[1].key);
 });

@@ -1,0 +1,128 @@
+package stack
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/idem-go/idem-aws/localstack/progress"
+)
+
+// flakesFolder has what each run of the checks printed.
+var flakesFolder = filepath.Join(".local", "flakes")
+
+// repetition is what came of one run of the checks.
+type repetition struct {
+	took   time.Duration
+	tally  tally
+	failed []string // tests, each with its package
+	err    error
+}
+
+// Flakes runs the whole check so many times, one after the other, on the same code, and prints which tests failed in which run. What a
+// run prints itself is in .local/flakes. The error is [ErrCheck] where a run failed.
+func Flakes(ctx context.Context, root string, runs int, check func(out *progress.Printer) *Check, out *progress.Printer) error {
+	folder := filepath.Join(root, flakesFolder)
+	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755)); err != nil {
+		return err
+	}
+	var all []repetition
+	for n := range runs {
+		var r repetition
+		name := filepath.Join(folder, fmt.Sprintf("%d.log", n+1))
+		err := out.Step(fmt.Sprintf("run %d of %d, which prints to %s", n+1, runs, name), func() (err error) {
+			r, err = repeated(ctx, root, name, check)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		all = append(all, r)
+	}
+	out.Line("\n%s", table(all))
+	if slices.ContainsFunc(all, func(r repetition) bool { return r.err != nil }) {
+		return ErrCheck
+	}
+	return ctx.Err()
+}
+
+// repeated is one run.
+func repeated(ctx context.Context, root, name string, check func(out *progress.Printer) *Check) (r repetition, err error) {
+	file, err := os.Create(name)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	c, began := check(progress.New(file)), time.Now()
+	r.err = c.Run(ctx, AllParts()...)
+	r.took, r.tally = time.Since(began), c.tally
+	r.failed, err = failedIn(filepath.Join(root, eventsFolder))
+	return r, err
+}
+
+// failedIn lists the tests that failed, from what go test told: those within another one as that one.
+func failedIn(folder string) ([]string, error) {
+	failed := map[string]bool{}
+	err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		lines := bufio.NewReader(file)
+		for {
+			line, err := lines.ReadBytes('\n')
+			var event testEvent
+			if json.Unmarshal(line, &event) == nil && event.Action == "fail" && event.Test != "" {
+				test, _, _ := strings.Cut(event.Test, "/")
+				failed[event.Package+" "+test] = true
+			}
+			if err != nil {
+				return nil // the end of the file
+			}
+		}
+	})
+	if errors.Is(err, fs.ErrNotExist) { // no test was begun
+		err = nil
+	}
+	return slices.Sorted(maps.Keys(failed)), err
+}
+
+// table has a line for each run, and one for each test that failed in any.
+func table(all []repetition) string {
+	var text strings.Builder
+	text.WriteString("| run | seconds | passed | failed | skipped | |\n|---|---|---|---|---|---|\n")
+	times, red := map[string]int{}, 0
+	for n, r := range all {
+		verdict := "green"
+		if r.err != nil {
+			red++
+			verdict = cmp.Or(strings.Join(r.failed, ", "), "red, and no test failed")
+		}
+		for _, test := range r.failed {
+			times[test]++
+		}
+		fmt.Fprintf(&text, "| %d | %.0f | %d | %d | %d | %s |\n", n+1, r.took.Seconds(), r.tally.passed, r.tally.failed, r.tally.skipped, verdict)
+	}
+	fmt.Fprintf(&text, "\n%d of %d runs are red.\n", red, len(all))
+	for _, test := range slices.Sorted(maps.Keys(times)) {
+		fmt.Fprintf(&text, "%s: in %d of %d.\n", test, times[test], len(all))
+	}
+	return text.String()
+}

@@ -1,0 +1,50 @@
+package stack
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What failed is told by go test's own events, once for each test; a run may be red without one.
+func TestTheTableOfRunsNamesWhatFailed(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"unit.json": `{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"fail","Package":"p","Test":"TestB/one"}
+{"Action":"fail","Package":"p","Test":"TestB/two"}
+{"Action":"fail","Package":"p","Test":"TestB"}
+{"Action":"fail","Package":"p"}
+no event
+`,
+		"race.json": `{"Action":"fail","Package":"q","Test":"TestC"}`,
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	failed, err := failedIn(folder)
+	if want := []string{"p TestB", "q TestC"}; err != nil || !slices.Equal(failed, want) {
+		t.Fatalf("%v, %v, want %v", failed, err, want)
+	}
+	if none, err := failedIn(filepath.Join(folder, "none")); err != nil || len(none) != 0 {
+		t.Errorf("%v, %v", none, err)
+	}
+	got := table([]repetition{
+		{took: time.Minute, tally: tally{passed: 2}},
+		{took: 2 * time.Minute, tally: tally{passed: 1, failed: 4}, failed: failed, err: ErrCheck},
+		{took: time.Second, err: ErrCheck},
+		{took: time.Minute, tally: tally{passed: 1, failed: 1}, failed: failed[:1], err: ErrCheck},
+	})
+	for _, line := range []string{
+		"| 1 | 60 | 2 | 0 | 0 | green |", "| 2 | 120 | 1 | 4 | 0 | p TestB, q TestC |", "| 3 | 1 | 0 | 0 | 0 | red, and no test failed |",
+		"3 of 4 runs are red.", "p TestB: in 2 of 4.", "q TestC: in 1 of 4.",
+	} {
+		if !strings.Contains(got, line+"\n") {
+			t.Errorf("there is no line %q:\n%s", line, got)
+		}
+	}
+}
