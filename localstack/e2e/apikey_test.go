@@ -36,7 +36,7 @@ func (c command) apiKeyOf(tenant, name string, more ...string) (api, string) {
 	if !strings.HasPrefix(made.Key, "idem_test_") || made.Subject == "" {
 		c.Fatalf("apikey create says %+v", made)
 	}
-	return newAPI(deployed.variables["API_URL"], made.Key), made.Subject
+	return newAPI(deployed.variables["API_URL"], made.Key, tenant), made.Subject
 }
 
 // payments-api.md "API keys": a key without the scope of a route is refused there, replays included, and nothing is executed.

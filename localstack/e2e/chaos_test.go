@@ -52,6 +52,7 @@ type loop struct {
 // the provider fails in every way that it knows, and DynamoDB loses and refuses. Then the clients are gone, everything that
 // runs is killed once more, and the system alone has to bring each operation to its end.
 func TestKillLoop(t *testing.T) { // design.md I1 to I9
+	defer during(ofKillLoop)()
 	l := newLoop(t)
 	l.out.Line("kill loop: seed %d, %d requests; again: make chaos SEED=%d N=%d EMULATOR=%s", l.plan.Seed, len(l.stories), l.plan.Seed,
 		len(l.stories), deployed.variables["EMULATOR"])

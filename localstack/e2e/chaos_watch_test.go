@@ -111,7 +111,9 @@ func waitOf(m item, gone time.Time) unsettled {
 }
 
 // ignoresKeys says that the provider does, for the message.
-func ignoresKeys(m item) bool { return strings.Contains(text(m, schema.Topic), "legacy") }
+func ignoresKeys(m item) bool { return topicIgnoresKeys(text(m, schema.Topic)) }
+
+func topicIgnoresKeys(topic string) bool { return strings.Contains(topic, "legacy") }
 
 // endOf is when a message ended; a dead one has just been seen.
 func endOf(m item) time.Time {

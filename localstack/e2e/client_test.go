@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,14 +20,15 @@ import (
 // api calls the deployed API as one tenant.
 type api struct {
 	url, token string
+	tenant     string // "" where it is another service's
 	http       *http.Client
 }
 
 // newAPI returns a client that opens a connection for each request: a reused one may be closed by the other side, and
-// this client never sends twice by itself.
-func newAPI(url, token string) api {
-	return api{url: url, token: token, http: &http.Client{
-		Timeout: 45 * time.Second, Transport: &http.Transport{DisableKeepAlives: true},
+// this client never sends twice by itself. Whatever it is answered is heard by the audit (witness_test.go).
+func newAPI(url, token, tenant string) api {
+	return api{url: url, token: token, tenant: tenant, http: &http.Client{
+		Timeout: 45 * time.Second, Transport: witness{&http.Transport{DisableKeepAlives: true}, tenant},
 	}}
 }
 
@@ -96,52 +96,24 @@ func (a api) once(t *testing.T, r request) reply {
 	return got
 }
 
-// unavailable counts what do met, and asked how often it asked: brokenInvariants judges their ratio.
-var unavailable, asked atomic.Int64
-
 // attemptsMax is how often do sends a request at most.
 const attemptsMax = 3
 
-// do is once for a request that finds a store: that of an emulator on a busy machine now and then stalls for longer than a
-// function waits, or a function gets the processor only when its time is over. Each is an honest 503, or the gateway's 500, and no
-// answer to what the test asks. Whoever wants the 503 calls once.
+// do is once for a request that finds a store. Where a fault is injected that it may meet, an honest 503 is no answer to what the
+// test asks: it is counted, and the request sent again. Where none is, the answer is the test's to judge, and fails the run.
 func (a api) do(t *testing.T, r request) reply {
 	t.Helper()
-	asked.Add(1)
 	for attempt := 1; ; attempt++ {
+		began := time.Now()
 		got := a.once(t, r)
-		wait := time.Second
-		switch {
-		case got.keysUnread():
-		case got.starved():
-			var err error
-			wait, err = got.retryAfter()
-			must(t, err)
-		default:
+		if !got.starved() || attempt == attemptsMax || !a.explained(r, began) {
 			return got
 		}
-		unavailable.Add(1)
-		if attempt == attemptsMax {
-			return got
-		}
-		t.Logf("%s %s: no store, or no time, once more after %s: %v", r.method, r.path, wait, got)
+		t.Logf("%s %s: no store, once more: %v", r.method, r.path, got)
+		wait, err := got.pause()
+		must(t, err)
 		time.Sleep(wait)
 	}
-}
-
-// unavailableMax is how many of a hundred requests may meet a store that stalls, and unavailableFew how many of any number: one
-// stall meets all that are under way.
-const (
-	unavailableMax = 2
-	unavailableFew = 8
-)
-
-// storeStalled says that do met too many stores that did not answer.
-func storeStalled() []string {
-	if n, of := unavailable.Load(), asked.Load(); n > unavailableFew && n*100 > of*unavailableMax {
-		return []string{fmt.Sprintf("the store was unavailable %d times to %d requests outside of any fault", n, of)}
-	}
-	return nil
 }
 
 func (a api) get(t *testing.T, path string) reply {
@@ -179,30 +151,43 @@ func (a api) settle(t *testing.T, r request) reply {
 	return got
 }
 
-// resolve sends the request as a well-behaved client does, again by Retry-After after each 202, 409 and 503, and after a second where the gateway answers 500, until the
-// final answer. It returns an error where that takes too long.
+// resolve sends the request as a well-behaved client does, again by Retry-After after each 202 and 409, until the final answer. A
+// 503 is taken so only where a fault is injected that the request may meet, and is counted; any other is an error. It returns an
+// error where the end takes too long, too.
 func (a api) resolve(ctx context.Context, r request) (reply, error) {
 	until := time.Now().Add(delivered)
 	for {
+		began := time.Now()
 		got, err := a.send(ctx, r)
 		if err != nil {
 			return got, err
 		}
-		wait := time.Second
 		switch {
-		case got.keysUnread():
-		case got.status == http.StatusAccepted, got.status == http.StatusConflict, got.status == http.StatusServiceUnavailable:
-			if wait, err = got.retryAfter(); err != nil {
-				return got, err
+		case got.starved():
+			if !a.explained(r, began) {
+				return got, fmt.Errorf("no store, and no fault that explains it: %v", got)
 			}
+		case got.status == http.StatusAccepted, got.status == http.StatusConflict:
 		default:
 			return got, nil
+		}
+		wait, err := got.pause()
+		if err != nil {
+			return got, err
 		}
 		if time.Now().Add(wait).After(until) {
 			return got, fmt.Errorf("no final answer within %s: %v", delivered, got)
 		}
 		<-time.After(wait)
 	}
+}
+
+// pause is how long to wait before the request is sent again: the gateway's own answers do not say.
+func (r reply) pause() (time.Duration, error) {
+	if r.keysUnread() {
+		return time.Second, nil
+	}
+	return r.retryAfter()
 }
 
 // retryAfter is what every 202, 409 and 503 carries (semantics.md "On the wire").
@@ -222,10 +207,8 @@ func (r reply) comesBack(t *testing.T) reply {
 	return r
 }
 
-// starved says that nothing was executed because the store, or time, was missing.
-func (r reply) starved() bool {
-	return r.status == http.StatusServiceUnavailable && (bytes.Contains(r.body, []byte(`"`+header.CodeStoreUnavailable+`"`)) || bytes.Contains(r.body, []byte(`"`+header.CodeNoTime+`"`)))
-}
+// starved says that nothing was executed because the store, or time, was missing: any 503, and what the gateway answers then.
+func (r reply) starved() bool { return r.status == http.StatusServiceUnavailable || r.keysUnread() }
 
 // keysUnread says that the gateway has answered, because the authorizer could not read the API keys (docs/payments-api.md "API
 // keys"): the api function has not seen the request.

@@ -9,7 +9,11 @@
 // Tests hold clauses of docs/semantics.md and docs/design.md, and failures of docs/peers.md. Faults are laid out
 // before the first test and meet one source, or one scope, only, so tests run beside each other; those that stop
 // processes or the whole store run alone first. When all are over, the invariants of docs/design.md are checked against
-// everything that the run left in the tables, at the provider and in the logs.
+// everything that the run left in the tables, at the provider and in the logs, and against all that clients were answered and
+// all that functions wrote (localstack/audit).
+//
+// A 503 is an answer like any other: it is counted, and fails the run where no fault explains it. The suites of witness_test.go
+// say how many of them each kind of fault allows.
 //
 // TestKillLoop carries out a plan of localstack/chaos: requests of both tenants while processes are killed at random. It prints
 // the plan's seed first; -chaos.seed and -chaos.requests repeat it, `make chaos` on a stack of its own. What it asserts of time,

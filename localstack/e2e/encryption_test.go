@@ -87,7 +87,7 @@ func newTenant(t *testing.T) (id string, caller api) {
 		TableName: aws.String(deployed.table("API_KEYS")), Item: stack.APIKey(id, key),
 	})
 	must(t, err)
-	return id, newAPI(deployed.variables["API_URL"], key)
+	return id, newAPI(deployed.variables["API_URL"], key, id)
 }
 
 // erase erases the tenant's keys, as an operator does.

@@ -54,6 +54,7 @@ func hindered(name string, rules ...provider.Rule) string {
 
 // lossy lays out faults that meet the DynamoDB requests about tenant A's key of that name, and returns the name.
 func lossy(operation, name string, rules ...faultproxy.Rule) string {
+	touch(trace(operation, name))
 	for _, rule := range rules {
 		rule.Contains = trace(operation, name)
 		laidOut.dynamodb = append(laidOut.dynamodb, rule)
@@ -118,6 +119,7 @@ func providerMetBy(t *testing.T, destination string, fault provider.Fault) int {
 // away what waits; that must be done before the test lets others run beside it, and is done at its end at the latest.
 func disturb(t *testing.T, rules ...faultproxy.Rule) (calm func()) {
 	t.Helper()
+	quiet := during(ofTheStore)
 	must(t, deployed.dynamodb.Faults(t.Context(), slices.Concat(rules, laidOut.dynamodb)...))
 	over := false
 	calm = func() {
@@ -125,6 +127,7 @@ func disturb(t *testing.T, rules ...faultproxy.Rule) (calm func()) {
 			return
 		}
 		over = true
+		defer quiet()
 		ctx := context.WithoutCancel(t.Context())
 		must(t, deployed.dynamodb.Reset(ctx))
 		must(t, deployed.dynamodb.Faults(ctx, laidOut.dynamodb...))

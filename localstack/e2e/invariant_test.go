@@ -38,7 +38,11 @@ func brokenInvariants(ctx context.Context) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	return slices.Concat(unfinished, left.broken(), drifted, logged, storeStalled())
+	seen, err := audited(ctx, left)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return slices.Concat(unfinished, left.broken(), drifted, logged, seen)
 }
 
 // broken is what is wrong with what is there.

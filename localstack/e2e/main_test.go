@@ -90,8 +90,8 @@ func connect() error {
 	}
 	deployed = deployment{
 		variables: variables, config: config,
-		tenantA:   newAPI(variables["API_URL"], variables["TENANT_A_TOKEN"]),
-		tenantB:   newAPI(variables["API_URL"], variables["TENANT_B_TOKEN"]),
+		tenantA:   newAPI(variables["API_URL"], variables["TENANT_A_TOKEN"], "tenant-a"),
+		tenantB:   newAPI(variables["API_URL"], variables["TENANT_B_TOKEN"], "tenant-b"),
 		provider:  provider.Control{URL: variables["PROVIDER_URL"]},
 		dynamodb:  faultproxy.Control{URL: variables["FAULT_PROXY_URL"]},
 		tables:    dynamodb.NewFromConfig(config),

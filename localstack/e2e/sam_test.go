@@ -162,7 +162,7 @@ func deploySAM(t *testing.T, warehouse string) api {
 	})
 	url, err := stack.LocalAPI(deployed.variables["AWS_ENDPOINT_URL"], outputs["ApiUrl"])
 	must(t, err)
-	return newAPI(url, "")
+	return newAPI(url, "", "")
 }
 
 // assemble writes the template into folder, with the code beside it, as the CDK's command line deploys it: it uploads both, because

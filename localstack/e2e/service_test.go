@@ -119,7 +119,7 @@ func deployService(t *testing.T, warehouse string) (api, func(ctx context.Contex
 	must(t, json.Unmarshal(text, &outputs))
 	url, err := stack.LocalAPI(deployed.variables["AWS_ENDPOINT_URL"], outputs[name]["ApiUrl"])
 	must(t, err)
-	return newAPI(url, ""), made
+	return newAPI(url, "", ""), made
 }
 
 // makeIn runs targets of a service's Makefile, and returns what they print, on the emulator of the tests, with the CDK of the checkout.

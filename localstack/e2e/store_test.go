@@ -66,6 +66,7 @@ func TestEverythingDownFailsClosed(t *testing.T) { // semantics.md: store troubl
 var unreadable = accountName("unreadable")
 
 func init() {
+	touch(unreadable)
 	laidOut.dynamodb = append(laidOut.dynamodb, faultproxy.Rule{
 		Operation: "GetItem", Contains: accountKeys + "tenant-a/" + unreadable, Fault: faultproxy.Refuse503, Times: 3,
 	})

@@ -126,7 +126,7 @@ func tracedTenant(t *testing.T) (api, *tracetest.SpanRecorder) {
 	t.Helper()
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
-	tenant := newAPI(deployed.tenantA.url, deployed.tenantA.token)
+	tenant := newAPI(deployed.tenantA.url, deployed.tenantA.token, deployed.tenantA.tenant)
 	tenant.http.Transport = otelhttp.NewTransport(tenant.http.Transport,
 		otelhttp.WithTracerProvider(provider), otelhttp.WithPropagators(propagation.TraceContext{}))
 	return tenant, spans

@@ -114,6 +114,7 @@ type weather struct {
 // and payments race each other, while DynamoDB answers with every error of the real service at a rate. The clients send
 // again as documented. In the end the provider's books, the rows and what clients were told are the same.
 func TestMoneyAddsUpInBadWeather(t *testing.T) { // design.md I1 to I6, I9
+	defer during(ofWeather)()
 	w := newWeather(t)
 	defer w.figures.print(w.out)
 	certain, atRate := weatherRules(*weatherSeed)

@@ -1,9 +1,11 @@
 package faultproxy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/idem-go/idem-aws/localstack/internal/control"
@@ -24,6 +26,14 @@ func (p *Proxy) routes() *http.ServeMux {
 	})
 	mux.Handle("/control/counts", control.Methods{http.MethodGet: func(w http.ResponseWriter, _ *http.Request) {
 		control.JSON(w, http.StatusOK, p.current.Load().counted())
+	}})
+	mux.Handle("/control/writes", control.Methods{http.MethodGet: func(w http.ResponseWriter, r *http.Request) {
+		from, err := strconv.Atoi(cmp.Or(r.URL.Query().Get("from"), "0"))
+		if err != nil || from < 0 {
+			control.Error(w, http.StatusBadRequest, "from_invalid", "from is a number, 0 or more")
+			return
+		}
+		control.JSON(w, http.StatusOK, p.journal.read(from))
 	}})
 	mux.Handle("/control/waiting", control.Methods{http.MethodGet: p.getWaiting})
 	mux.Handle("/control/down", control.Methods{http.MethodPost: p.change(func(s *state) { s.down = true })})
@@ -112,6 +122,21 @@ func (c Control) Counts(ctx context.Context) (Counts, error) {
 	var out Counts
 	err := c.call(ctx, http.MethodGet, "/control/counts", nil, &out)
 	return out, err
+}
+
+// Writes returns what was written to rows since the proxy started, in the order in which it was sent on.
+func (c Control) Writes(ctx context.Context) (Journal, error) {
+	var all Journal
+	for {
+		var page Journal
+		if err := c.call(ctx, http.MethodGet, "/control/writes?from="+strconv.Itoa(all.Next), nil, &page); err != nil {
+			return all, err
+		}
+		all.Writes, all.Next, all.Dropped = append(all.Writes, page.Writes...), page.Next, page.Dropped
+		if page.Next == 0 {
+			return all, nil
+		}
+	}
 }
 
 // ClearLog forgets the requests seen.

@@ -17,6 +17,7 @@
 //	curl         $PROXY/control/counts     requests, and how often each fault was injected
 //	curl         $PROXY/control/log        requests seen, oldest first
 //	curl -X DELETE $PROXY/control/log      forgets them
+//	curl         $PROXY/control/writes     what was written to rows since the proxy started; no reset clears it
 //	curl         $PROXY/control/waiting    {"paused":1,"delayed":0,"late":0}
 //	curl -X POST $PROXY/control/release    lets go of what is paused, and of what is late without a delay
 //	curl -X POST $PROXY/control/down       closes every connection without forwarding, until

@@ -34,6 +34,8 @@ type Config struct {
 	Target string
 	// LogMax is the number of requests that the log holds, the newest; 0 = 10,000.
 	LogMax int
+	// Journal names the attributes whose values the journal of writes keeps; none = no journal.
+	Journal []string
 	// Now is the clock of the log; nil = time.Now. Delays pass in real time.
 	Now func() time.Time
 }
@@ -47,6 +49,7 @@ type Proxy struct {
 	control   *http.ServeMux
 	resets    sync.Mutex
 	current   atomic.Pointer[state]
+	journal   journal
 	late      sync.WaitGroup
 }
 
@@ -77,6 +80,7 @@ func New(c Config) (*Proxy, error) {
 			MaxIdleConnsPerHost: 64,
 		},
 	}
+	p.journal.attributes = c.Journal
 	p.current.Store(newState(p.now, p.logMax))
 	p.control = p.routes()
 	return p, nil
@@ -221,7 +225,9 @@ func (p *Proxy) deliverLate(s *state, q request, e *Entry, delay time.Duration) 
 func (p *Proxy) forward(s *state, q request, e *Entry) (reply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), upstreamTimeout)
 	defer cancel()
+	answered := p.journal.sent(q, p.now)
 	a, err := p.roundTrip(ctx, q)
+	answered(a.status)
 	if err != nil {
 		s.end(e, nil, err)
 		return reply{}, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/idem-go/idem-aws/localstack/audit"
 	"github.com/idem-go/idem-aws/localstack/faultproxy"
 	"github.com/idem-go/idem-aws/localstack/internal/serve"
 )
@@ -20,7 +21,7 @@ type arguments struct {
 func main() {
 	var a arguments
 	cli := kong.Parse(&a, kong.Name("faultproxy"), kong.Description("A proxy before DynamoDB that loses, delays and refuses on request."))
-	proxy, err := faultproxy.New(faultproxy.Config{Target: a.Target, LogMax: a.LogMax})
+	proxy, err := faultproxy.New(faultproxy.Config{Target: a.Target, LogMax: a.LogMax, Journal: audit.Attributes()})
 	cli.FatalIfErrorf(err)
 	cli.FatalIfErrorf(serve.UntilSignal(context.Background(), os.Stdout, "faultproxy", a.Address, proxy))
 }
