@@ -203,12 +203,13 @@ func (d *driver) pauseFirst(ctx context.Context, a protocol.Action) error {
 // send performs protocol.Send: the frozen write is sent once. It returns the store's error besides, nil where nothing was
 // asked because the time was over.
 func (d *driver) send(ctx context.Context, a protocol.Action) (protocol.Input, error) {
+	began := time.Now() // a process that is frozen once it has read its clock has that much less time
 	now := d.now()
 	if now >= a.Until { // judged last
 		return protocol.Input{What: protocol.Replied, Reply: protocol.Reply{Code: protocol.NotSent}}, nil
 	}
 	timeout := min(translation.SpanOf(a.Until-now), d.engine.cfg.CallTimeout)
-	try, cancel := d.engine.timers.WithTimeout(ctx, timeout)
+	try, cancel := d.engine.timers.WithTimeout(ctx, timeout-time.Since(began))
 	err := d.call(try)
 	if try.Err() != nil {
 		d.clock = max(d.clock, now+translation.MillisOf(timeout))

@@ -515,6 +515,36 @@ func TestALateCompletionDoesNotUndoACacheBust(t *testing.T) {
 	})
 }
 
+// A process that is frozen after it has read its clock sends nothing later than it would have: the freeze takes from the try.
+func TestAFreezeAfterTheClockWasReadEndsTheTry(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		var read time.Time
+		const freeze = time.Second
+		w.engineOf(store, idem.Config{CallTimeout: 3 * time.Second, Now: func() time.Time {
+			read = time.Now()
+			time.Sleep(freeze)
+			return read
+		}})
+		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+		seen := 0
+		store.Each(func(call faulty.Call) faulty.Fault {
+			return func(ctx context.Context, run func(context.Context) error) error {
+				if end, bounded := ctx.Deadline(); call == faulty.Insert || call == faulty.Commit {
+					if seen++; !bounded || end.Sub(read) > 3*time.Second {
+						t.Errorf("%s may be sent until %v after the clock was read, want 3 s at most", call, end.Sub(read))
+					}
+				}
+				return run(ctx)
+			}
+		})
+		w.do(orders, request("{}"), w.handler(201))
+		if seen < 2 {
+			t.Errorf("%d writes were seen", seen)
+		}
+	})
+}
+
 // busting runs f with an operation whose record is completed, and nothing else came of it.
 func busting(t *testing.T, f func(*world, *faulty.Store, *idem.Registered, idem.OperationID)) {
 	t.Helper()

@@ -285,12 +285,13 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 		x.cause, in.Reply = errSealed, refused(protocol.CondRecord)
 		return in, nil
 	}
+	began := time.Now() // a process that is frozen once it has read its clock has that much less time
 	left := until.Sub(x.now())
 	if left <= 0 {
 		x.tooLate()
 		return in, nil
 	}
-	err := x.sendWithin(ctx, a.Write, min(left, x.cfg.StoreTimeout))
+	err := x.sendUntil(ctx, a.Write, began.Add(min(left, x.cfg.StoreTimeout)))
 	var row *storage.Message
 	if in.Reply, row = replyOf(err, x.id); err != nil {
 		x.cause = err
@@ -324,19 +325,19 @@ func (x *delivery) rest(ctx context.Context, pause time.Duration, until time.Tim
 	return nil
 }
 
-// sendWithin sends the write once, also where the caller has given up.
-func (x *delivery) sendWithin(ctx context.Context, w protocol.Write, timeout time.Duration) (err error) {
+// sendUntil sends the write once, also where the caller has given up. Preparing it may take time, too: a tenant's key is fetched.
+func (x *delivery) sendUntil(ctx context.Context, w protocol.Write, end time.Time) (err error) {
 	if x.send == nil {
 		if x.send, err = x.prepare(w); err != nil {
 			return err
 		}
 	}
-	now := x.now()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	now, left := x.now(), time.Until(end)
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), end)
 	defer cancel()
 	err = x.send(ctx)
 	if ctx.Err() != nil {
-		x.waited(now.Add(timeout))
+		x.waited(now.Add(left))
 	}
 	return err
 }

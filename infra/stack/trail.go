@@ -49,8 +49,12 @@ func (p parts) addTrail(stack awscdk.Stack, audit *idemconstruct.Audit) {
 		EnforceSSL:        jsii.Bool(true),
 		MinimumTLSVersion: jsii.Number(1.2),
 		Versioned:         jsii.Bool(true),
-		LifecycleRules:    &[]*awss3.LifecycleRule{{Expiration: awscdk.Duration_Days(jsii.Number(trailDays))}},
-		RemovalPolicy:     awscdk.RemovalPolicy_RETAIN,
+		LifecycleRules: &[]*awss3.LifecycleRule{
+			// What expires becomes an older version in a bucket that keeps versions, and leaves a marker: both go a day later.
+			{Expiration: awscdk.Duration_Days(jsii.Number(trailDays)), NoncurrentVersionExpiration: awscdk.Duration_Days(jsii.Number(1))},
+			{ExpiredObjectDeleteMarker: jsii.Bool(true)},
+		},
+		RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
 	})
 	lint.Accept(bucket, map[string]string{
 		"AwsSolutions-S1": "It is a log itself; who reads it is in the account's own trail.",

@@ -1,7 +1,9 @@
 package stack_test
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -34,6 +36,13 @@ func TestTrail(t *testing.T) {
 		bucket := template.only(t, "AWS::S3::Bucket", "TrailBucket")
 		if bucket.DeletionPolicy != "Retain" {
 			t.Errorf("the bucket is %s", bucket.DeletionPolicy)
+		}
+		// A bucket that keeps versions deletes nothing by an expiry alone.
+		ends, err := json.Marshal(bucket.Properties["LifecycleConfiguration"])
+		for _, end := range []string{`"ExpirationInDays":400`, `"NoncurrentVersionExpiration":{"NoncurrentDays":1}`, `"ExpiredObjectDeleteMarker":true`} {
+			if err != nil || !strings.Contains(string(ends), end) {
+				t.Errorf("no rule has %s: %s, %v", end, ends, err)
+			}
 		}
 	})
 }
