@@ -112,6 +112,9 @@ func (d *Desk) carry(ctx context.Context, ch Change, a action) (Result, error) {
 		result.State, result.Outcome = EntryIntended, a.would
 		return result, a.judged(ctx)
 	}
+	if err := d.clockHolds(ctx); err != nil {
+		return result, err
+	}
 	e, err := d.begin(ctx, ch, a)
 	if err != nil {
 		return result, err
@@ -171,8 +174,9 @@ func Refused(err error) bool {
 		bust       *idem.CacheBustError
 		response   *idem.ResponseError
 		several    *AmbiguousError
+		clock      *ClockError
 	)
-	for _, target := range []any{&stale, &invalid, &message, &record, &refusal, &transition, &bust, &response, &several} {
+	for _, target := range []any{&clock, &stale, &invalid, &message, &record, &refusal, &transition, &bust, &response, &several} {
 		if errors.As(err, target) {
 			return true
 		}

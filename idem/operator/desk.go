@@ -41,6 +41,9 @@ type Config struct {
 	Application func(ctx context.Context, tenant string, id idem.OperationID, messages []MessageView) (any, error)
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
+	// ClockOff tells how far Now is ahead of the store's clock; negative where it is behind. With more than [ClockOffMax] every
+	// change is refused. Default: nobody is asked, as for a desk on a machine whose clock is kept right, such as a function's.
+	ClockOff func(ctx context.Context) (time.Duration, error)
 	// Random is a cryptographic source of randomness, for the entries' ids. Default crypto/rand.Reader.
 	Random io.Reader
 	// Logger gets a line for each change, and what could not be written into the audit log. Default slog.Default(), as it is when

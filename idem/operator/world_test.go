@@ -79,6 +79,8 @@ type world struct {
 	// finding is what the provider's look-up, and the wrapped operation's, finds.
 	finding outbox.Finding
 	wrapped outbox.Finding
+	// off is how far the clock is ahead of the store's; nil where it is right.
+	off func(context.Context) (time.Duration, error)
 }
 
 func newWorld(t *testing.T) *world {
@@ -107,6 +109,12 @@ func newWorld(t *testing.T) *world {
 			return fmt.Sprintf("%s asked about %d messages", tenant, len(messages)), nil
 		},
 		Now: clock, Random: w.mint.Random,
+		ClockOff: func(ctx context.Context) (time.Duration, error) {
+			if w.off == nil {
+				return 0, nil
+			}
+			return w.off(ctx)
+		},
 	})
 	w.ok(err)
 	return w

@@ -66,6 +66,8 @@ var faults = []fault{
 		mutants: []dies{{"what is taken out of use is still its holder's", "TestALateCompletionDoesNotUndoACacheBust"}}},
 	{what: "The look-up of a payment followed a redirect: the empty list of another host was taken for the provider's word that it had charged nothing, and that host got the credential",
 		mutants: []dies{{"a probe goes where a redirect leads", "TestAProbeFollowsNoRedirect"}}},
+	{what: "An operator's machine was minutes ahead: what its reconcile took for proof of absence was a request under way, which was made a second time",
+		mutants: []dies{{"a clock that is off decides", "TestAMachineWhoseClockIsOffChangesNothing"}}},
 	{what: "A dead message that nobody had ever claimed was started anew, and was cancelled at once because of its age",
 		planted: []string{"what was started anew is as old as it was"}},
 	{what: "`Idempotency-First-Sent: 0001-01-01T00:00:00Z` counted as no such header: a request that was far too old executed",

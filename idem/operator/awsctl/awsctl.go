@@ -86,7 +86,8 @@ func (d Deployment) dynamoDB() *dynamodb.Client { return dynamodb.NewFromConfig(
 type Opened struct {
 	// Queue has the wake-ups and the dead letters.
 	Queue *sqsqueue.Queue
-	// Desk is what operator.New takes. Of its fields New sets Audit, WakeUps and DeadLetters.
+	// Desk is what operator.New takes. Of its fields New sets Audit, WakeUps and DeadLetters, and ClockOff where there is neither that
+	// nor Now.
 	Desk operator.Config
 }
 
@@ -122,6 +123,9 @@ func (c Config) build(ctx context.Context) (*operator.Desk, error) {
 	desk.WakeUps, desk.DeadLetters = opened.Queue, opened.Queue
 	if desk.Audit, err = auditlog.New(deployment.dynamoDB(), deployment.AuditTable); err != nil {
 		return nil, err
+	}
+	if desk.Now == nil && desk.ClockOff == nil {
+		desk.ClockOff = clockOff(deployment.dynamoDB(), deployment.name(Idempotency))
 	}
 	return operator.New(desk)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -84,6 +85,33 @@ func TestTheFunctionsVariablesAreEnough(t *testing.T) {
 		t.Errorf("the tables: %s", out)
 	}
 	d.exits(idemctl.ExitUsage, "keys", "check") // nothing is encrypted: there is no such command
+}
+
+// dated answers as from another time.
+type dated struct{ by time.Duration }
+
+func (d dated) Do(r *http.Request) (*http.Response, error) {
+	answer, err := http.DefaultClient.Do(r)
+	if err == nil {
+		answer.Header.Set("Date", time.Now().Add(d.by).UTC().Format(http.TimeFormat))
+	}
+	return answer, err
+}
+
+// A laptop whose clock is off is told so, and changes nothing: the SDK corrects its signatures' time without a word.
+func TestALaptopWhoseClockIsOffChangesNothing(t *testing.T) {
+	d := deploy(t)
+	at := time.Now().Add(-time.Hour).Format(time.RFC3339)
+	set := []string{"refuse-before", "set", at, "--reason", "ticket 17", "--actor", "ada", "--write"}
+	for by, way := range map[time.Duration]string{-4 * time.Minute: "ahead of", 4 * time.Minute: "behind"} {
+		d.aws.HTTPClient = dated{by}
+		if _, errs := d.exits(idemctl.ExitRefused, set...); !strings.Contains(errs, way+" the store's") || !strings.Contains(errs, "Set this machine's clock") {
+			t.Errorf("by %v: %s", by, errs)
+		}
+		d.exits(idemctl.ExitOK, "list", "dead")
+	}
+	d.aws.HTTPClient = dated{}
+	d.exits(idemctl.ExitOK, set...)
 }
 
 // Each variable that is wrong is named, and exits as a mistake of the command line.

@@ -146,8 +146,11 @@ func adviceOnRefusal(err error) string {
 		message  *storage.MessageConflictError
 		response *idem.ResponseError
 		bust     *idem.CacheBustError
+		clock    *operator.ClockError
 	)
 	switch {
+	case errors.As(err, &clock):
+		return "Set this machine's clock by a time server, and try again."
 	case errors.As(err, &stale), errors.As(err, &record), errors.As(err, &message):
 		return "Nothing was changed: somebody wrote it after you looked. Run idemctl inspect with the id, and decide again by what it shows."
 	case errors.Is(err, operator.ErrNotFound), errors.Is(err, idem.ErrNotLive):
