@@ -241,11 +241,13 @@ var outputVariables = map[string]string{
 	"WakeUpQueueUrl": "WAKE_UP_QUEUE_URL", "DeadLetterQueueUrl": "DEAD_LETTER_QUEUE_URL", "AuditTable": "AUDIT_TABLE", "ApiKeysTable": "API_KEYS_TABLE",
 	"ClaimLease": "CLAIM_LEASE", "LongestRequest": "LONGEST_REQUEST", "DriftGrace": "DRIFT_GRACE",
 	"OutboxShards": "OUTBOX_SHARDS", "LedgerShards": "LEDGER_SHARDS",
-	"OperatorReadPolicyArn": "OPERATOR_READ_POLICY", "OperatorChangePolicyArn": "OPERATOR_CHANGE_POLICY", "OperatorKeysPolicyArn": "OPERATOR_KEYS_POLICY",
 }
 
-// optionalVariables are those of what a stack has with encryption only.
-var optionalVariables = map[string]string{"KeysTable": "KEYS_TABLE", "KmsKeyId": "KMS_KEY_ID"}
+// optionalVariables are those of what a stack has with encryption only, and of policies, which an earlier release's local stack has not.
+var optionalVariables = map[string]string{
+	"KeysTable": "KEYS_TABLE", "KmsKeyId": "KMS_KEY_ID",
+	"OperatorReadPolicyArn": "OPERATOR_READ_POLICY", "OperatorChangePolicyArn": "OPERATOR_CHANGE_POLICY", "OperatorKeysPolicyArn": "OPERATOR_KEYS_POLICY",
+}
 
 // addOutputs adds what the deployment made. An output that is missing is an error.
 func (v Variables) addOutputs(endpoint string, result outputs) error {
