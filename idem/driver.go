@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/internal/timers"
 	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -203,13 +204,13 @@ func (d *driver) pauseFirst(ctx context.Context, a protocol.Action) error {
 // send performs protocol.Send: the frozen write is sent once. It returns the store's error besides, nil where nothing was
 // asked because the time was over.
 func (d *driver) send(ctx context.Context, a protocol.Action) (protocol.Input, error) {
-	began := time.Now() // a process that is frozen once it has read its clock has that much less time
+	watch := timers.Begin()
 	now := d.now()
 	if now >= a.Until { // judged last
 		return protocol.Input{What: protocol.Replied, Reply: protocol.Reply{Code: protocol.NotSent}}, nil
 	}
 	timeout := min(translation.SpanOf(a.Until-now), d.engine.cfg.CallTimeout)
-	try, cancel := d.engine.timers.WithTimeout(ctx, timeout-time.Since(began))
+	try, cancel := d.engine.timers.WithTimeout(ctx, watch.Left(timeout))
 	err := d.call(try)
 	if try.Err() != nil {
 		d.clock = max(d.clock, now+translation.MillisOf(timeout))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/internal/timers"
 	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -285,13 +286,13 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 		x.cause, in.Reply = errSealed, refused(protocol.CondRecord)
 		return in, nil
 	}
-	began := time.Now() // a process that is frozen once it has read its clock has that much less time
+	watch := timers.Begin()
 	left := until.Sub(x.now())
 	if left <= 0 {
 		x.tooLate()
 		return in, nil
 	}
-	err := x.sendUntil(ctx, a.Write, began.Add(min(left, x.cfg.StoreTimeout)))
+	err := x.sendWithin(ctx, a.Write, watch, min(left, x.cfg.StoreTimeout))
 	var row *storage.Message
 	if in.Reply, row = replyOf(err, x.id); err != nil {
 		x.cause = err
@@ -325,15 +326,16 @@ func (x *delivery) rest(ctx context.Context, pause time.Duration, until time.Tim
 	return nil
 }
 
-// sendUntil sends the write once, also where the caller has given up. Preparing it may take time, too: a tenant's key is fetched.
-func (x *delivery) sendUntil(ctx context.Context, w protocol.Write, end time.Time) (err error) {
+// sendWithin sends the write once, also where the caller has given up. The watch has been running since the clock was read: preparing
+// the write takes time, too, where a tenant's key is fetched.
+func (x *delivery) sendWithin(ctx context.Context, w protocol.Write, watch timers.Watch, timeout time.Duration) (err error) {
 	if x.send == nil {
 		if x.send, err = x.prepare(w); err != nil {
 			return err
 		}
 	}
-	now, left := x.now(), time.Until(end)
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), end)
+	now, left := x.now(), watch.Left(timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), left)
 	defer cancel()
 	err = x.send(ctx)
 	if ctx.Err() != nil {

@@ -23,6 +23,15 @@ type Set struct {
 	fires time.Time
 }
 
+// Watch counts the time from Begin. A process that is frozen between the reading of its clock and the wire has that much less time.
+type Watch struct{ began time.Time }
+
+// Begin starts a watch.
+func Begin() Watch { return Watch{time.Now()} }
+
+// Left is what is left of d.
+func (w Watch) Left(d time.Duration) time.Duration { return d - time.Since(w.began) }
+
 // Timer calls its function once, when it is due. Stop and Reset may be called from any goroutine.
 type Timer struct {
 	set  *Set
