@@ -99,8 +99,8 @@ func (a api) once(t *testing.T, r request) reply {
 // attemptsMax is how often do sends a request at most.
 const attemptsMax = 3
 
-// do is once for a request that finds a store. Where a fault is injected that it may meet, an honest 503 is no answer to what the
-// test asks: it is counted, and the request sent again. Where none is, the answer is the test's to judge, and fails the run.
+// do is once for a request that finds a store. Where its suite allows an honest 503, that is no answer to what the test asks: it is
+// counted, and the request sent again. A suite that met more than it allows fails the run.
 func (a api) do(t *testing.T, r request) reply {
 	t.Helper()
 	for attempt := 1; ; attempt++ {

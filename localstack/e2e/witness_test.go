@@ -19,7 +19,10 @@ import (
 
 // The suites of a run. A request belongs to that of the faults which it can meet, whichever test sends it.
 var (
-	calm = audit.Suite{Name: "without faults", Why: "nothing is injected that it could meet"}
+	calm = audit.Suite{
+		Name: "without faults", Most: 8,
+		Why: "nothing is injected that it could meet, and an emulator on a busy machine stalls for longer than a function waits: that meets all that are under way",
+	}
 
 	ofItsKey = audit.Suite{
 		Name: "faults of its own key", Most: 40,
@@ -203,5 +206,8 @@ func hear(e audit.Exchange) {
 	witnessed.heard = append(witnessed.heard, e)
 }
 
-// explained says that a fault is injected which explains an answer without a store to the request.
-func (a api) explained(r request, began time.Time) bool { return a.suite(r, began) != calm }
+// explained says that the suite of the request allows answers without a store: it is sent again, and counted.
+func (a api) explained(r request, began time.Time) bool {
+	s := a.suite(r, began)
+	return s.Most > 0 || s.OfHundred > 0
+}

@@ -72,7 +72,7 @@ var quotas = []Mutant{
 
 // calls: what a provider's answer proves.
 var calls = []Mutant{
-	{Name: "a redirect is followed", File: providerFile, Old: "			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },\n", New: ""},
+	{Name: "a redirect is followed", File: providerFile, Old: "			CheckRedirect: NoRedirects,\n", New: ""},
 	{Name: "a redirect is a success", File: providerFile, Old: "	if res.StatusCode/100 == 2 {", New: "	if res.StatusCode/100 == 2 || res.StatusCode/100 == 3 {"},
 	{Name: "a topic's own key replaces the downstream key", File: providerFile, Old: `	req.Header.Set("Idempotency-Key", string(r.Key))`, New: `	if req.Header.Get("Idempotency-Key") == "" {
 		req.Header.Set("Idempotency-Key", string(r.Key))
