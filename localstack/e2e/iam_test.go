@@ -69,13 +69,6 @@ func (u user) iam(action string, more url.Values) []byte {
 	return answer
 }
 
-// allow lets the user do something anywhere, by a policy of the user's own.
-func (u user) allow(action string) {
-	u.Helper()
-	u.iam("PutUserPolicy", url.Values{"PolicyName": {"more"}, "PolicyDocument": {fmt.Sprintf(
-		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":%q,"Resource":"*"}]}`, action)}})
-}
-
 // Each test of this package runs with functions that may do what their roles' policies allow, and nothing else: a transaction is held
 // against what each of its items does.
 func TestWhatNoPolicyAllowsIsDenied(t *testing.T) {

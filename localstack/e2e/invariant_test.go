@@ -223,8 +223,11 @@ func (l leftovers) refunds() (broken []string) {
 	return broken
 }
 
+// denied is what AWS and ministack say of what no policy allows. What is tried again later may end well, and nobody would notice.
+const denied = "is not authorized to perform"
+
 // leaks are log lines with anything that a client has sent: every key, source, reference and account of this run bears its
-// name (logs carry a hash of the key and never bodies or tokens).
+// name (logs carry a hash of the key and never bodies or tokens); and lines of what a function's role may not do.
 func leaks(ctx context.Context) (broken []string, err error) {
 	secrets := []string{run, deployed.tenantA.token, deployed.tenantB.token}
 	lines := 0
@@ -239,6 +242,9 @@ func leaks(ctx context.Context) (broken []string, err error) {
 		}
 		lines += len(messages)
 		for _, message := range messages {
+			if strings.Contains(message, denied) {
+				broken = append(broken, fmt.Sprintf("the role of %s lacks a permission: %.600s", name, message))
+			}
 			for i, secret := range secrets {
 				if strings.Contains(message, secret) {
 					broken = append(broken, fmt.Sprintf("the log of %s shows %s: %.300s", name, []string{"what a client sent", "a token", "a token"}[i], message))
