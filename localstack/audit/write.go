@@ -41,7 +41,8 @@ type WriteCounts struct {
 // never claimed by one claim after the other.
 //
 // I8: no write has an older epoch than one that was there before it; of one epoch there is one owner; an incarnation that was
-// replaced never comes back, and its holder changes nothing of the next one; what is final stays what it is.
+// replaced never comes back, and its holder changes nothing of the next one; what is final stays what it is. A cache-bust, which gives an
+// epoch another owner and ends what is final, is a person's: no function makes one.
 //
 // It sees what functions wrote through the fault proxy, and neither what tests and operators wrote beside it nor what native TTL
 // removed. It sees the calls of a provider as claims only: that one claim makes one call is I2's. Of two writes that overlapped it

@@ -36,7 +36,7 @@ const (
 	samStack = "samshop"
 	// samCode and samUploaded are the objects of the functions' zip and of the template in the bucket of CDK's deployments, which every
 	// emulated stack has.
-	samBucket, samCode, samUploaded = "cdk-hnb659fds-assets-000000000000-us-east-1", samStack + "-function.zip", samStack + ".template.json"
+	samBucket, samCode, samUploaded = stack.AssetsBucket, samStack + "-function.zip", samStack + ".template.json"
 )
 
 // samTemplate is the exported template with what a team adds to it.

@@ -174,6 +174,7 @@ func model(kind idem.Kind, refused func(now key, r Request, o Outcome) bool) por
 				return []any{now}
 			case Lost:
 				return now.lost(kind, r)
+			case Executed, Replayed, Accepted, Repeated, Freed, Parked, Unknown, Running, Finished: // by step
 			}
 			next, ok := now.step(r, a)
 			if a.Outcome == Freed && (kind == idem.KindOptimistic || kind == idem.KindDeferred) {
@@ -201,6 +202,7 @@ func told(kind idem.Kind, o Outcome) bool {
 		return kind != idem.KindDeferred
 	case Parked, Unknown:
 		return kind == idem.KindWrapped
+	case Replayed, Mismatch, Busy, Freed, Lost: // of every kind
 	}
 	return true
 }
@@ -227,6 +229,7 @@ func (k key) step(r Request, a Answer) (next key, ok bool) {
 	case Replayed, Finished: // of what is pending, somebody has settled it by now
 		next.phase, next.answer = held, a.Body
 		return next, (k.phase == held || k.phase == pending) && (r.Status || k.bound(r)) && (k.answer == "" || k.answer == a.Body)
+	case Mismatch, Busy, Lost: // by model
 	}
 	return k, false
 }

@@ -16,14 +16,14 @@ import (
 )
 
 // An emulator that holds requests against policies denies what is not sent by TLS where a policy demands that: everything, because it is
-// reached by plain HTTP. So the two kinds of policies that demand it, and nothing else, are taken away.
+// reached by plain HTTP. So the two kinds of policies that demand it are replaced: those of the CDK's bucket, and of queues.
 
-// assetsBucket is where the CDK's bootstrap stack keeps what is deployed.
-const assetsBucket = "cdk-hnb659fds-assets-000000000000-" + localRegion
+// AssetsBucket is where the CDK's bootstrap stack of an emulator keeps what is deployed.
+const AssetsBucket = "cdk-hnb659fds-assets-000000000000-" + localRegion
 
 // admitPlainBucket lets the CDK publish assets without TLS.
 func admitPlainBucket(ctx context.Context, endpoint string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, endpoint+"/"+assetsBucket+"?policy=", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, endpoint+"/"+AssetsBucket+"?policy=", nil)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func admitPlainBucket(ctx context.Context, endpoint string) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusNoContent {
-		return fmt.Errorf("delete the policy of bucket %s: %s", assetsBucket, response.Status)
+		return fmt.Errorf("delete the policy of bucket %s: %s", AssetsBucket, response.Status)
 	}
 	return nil
 }

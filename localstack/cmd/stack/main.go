@@ -59,7 +59,7 @@ type local struct {
 	ProviderPort int            `default:"4580" help:"Port of the provider simulator; 0 takes a free one."`
 	FaultProxy   bool           `help:"Put the fault proxy between functions and DynamoDB."`
 	Traces       string         `default:"off" enum:"off,on" env:"TRACES" help:"Start an OpenTelemetry collector, and send it the functions' traces: ${enum}."`
-	IAM          string         `default:"off" enum:"off,on" env:"IAM" help:"Have ministack deny what no policy of a role allows, as AWS does: ${enum}. Queues lose their policies, which demand TLS."`
+	IAM          string         `default:"off" enum:"off,on" env:"IAM" help:"Have ministack deny what no policy of a role allows, as AWS does: ${enum}. The policies of queues, which demand TLS, are replaced."`
 	Encryption   string         `default:"" enum:",off,on" env:"ENCRYPTION" help:"Encrypt stored responses and payloads per tenant: off or on. Default: on for rehearsals, as production stages have it, otherwise off."`
 	Outbox       string         `default:"" enum:",streams,sqs" env:"OUTBOX" help:"How new messages reach the worker: streams or sqs. Default: sqs for rehearsals, as production stages have it, otherwise streams."`
 }
