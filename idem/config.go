@@ -54,8 +54,9 @@ type Config struct {
 	// RefuseBefore, where set, is the time up to which records may have been lost: that of a restore or a fail-over, plus
 	// ClockSkew. A key that is not proven to be younger, by Idempotency-First-Sent or a time in the key, executes
 	// nothing: a final answer replays, an operation that is SafeToRunAgain executes, and the rest is 503. Clients that
-	// send no time get that 503 for every new key. In observe mode every request executes, and the 503 is reported. The row that a [storage.Loss] keeps has the same effect on every
-	// instance, within a minute and without a deployment. The later of the two counts. Default: none.
+	// send no time get that 503 for every new key. In observe mode every request executes, and the 503 is reported. The row
+	// that a [storage.Loss] keeps has the same effect on every instance, within a minute and without a deployment. The later
+	// of the two counts. Default: none.
 	RefuseBefore time.Time
 	// SweepGrace is how much later than its creation a new message's place in the sweep's queue is; outbox.Config.SweepGrace says
 	// when the sweep offers it. Default 15 s.

@@ -35,7 +35,7 @@ type Change struct {
 	Loops uint8
 	// Asked is when the application's Probe was asked: an absence counts from then.
 	Asked Instant
-	// Heard says that a cache-bust is known to have landed, and is being told so: how that ends does not matter any more.
+	// Heard says that a cache-bust is known to have landed. Its second write is under way, and whatever becomes of that, it is made.
 	Heard bool
 	// Held is the record as it was last read, and At the write that is being tried.
 	Held Record
