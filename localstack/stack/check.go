@@ -51,6 +51,8 @@ type Check struct {
 	// Whole runs everything on everything, as the nightly workflow does: the race detector on every package at full size, every
 	// store test on DynamoDB Local too, and every end-to-end test on both emulators.
 	Whole bool
+	// Ahead makes it the check of so many commits later: other stories, other turns, the same code.
+	Ahead int
 	// Out is told every step.
 	Out *progress.Printer
 	// Rehearse carries out runbooks on a stack that the other tests are done with, and may leave it in any state. Those that are not
@@ -168,7 +170,7 @@ func (c *Check) prove(ctx context.Context) error {
 
 // mutate changes the code on purpose, and fails where no test does.
 func (c *Check) mutate(ctx context.Context) error {
-	chosen := mutants.Sample(mutants.Listed(), noticed, uint64(commits(ctx, c.Root)))
+	chosen := mutants.Sample(mutants.Listed(), noticed, uint64(c.number(ctx)))
 	report, err := mutants.Run(ctx, mutants.Config{Root: c.Root, Out: io.Discard}, chosen)
 	if err == nil && len(report.Wrong) > 0 {
 		err = errors.New(strings.Join(report.Wrong, "\n\n"))
@@ -181,7 +183,7 @@ const turns = 3
 
 // hasTurn tells whether the commit has one of the turns, of 0, 1 and 2, and says in a line what it leaves to its neighbours.
 func (c *Check) hasTurn(ctx context.Context, what string, has ...int) bool {
-	turn := commits(ctx, c.Root) % turns
+	turn := c.number(ctx) % turns
 	if c.Whole || !c.several || slices.Contains(has, turn) {
 		return true
 	}
@@ -208,7 +210,7 @@ const (
 func (c *Check) infra(ctx context.Context) error {
 	step, environment := "infra tests", quietNode
 	if !c.Whole {
-		part := commits(ctx, c.Root) % lintedAgain
+		part := c.number(ctx) % lintedAgain
 		step += fmt.Sprintf(", and the linters on templates %d of %d", part+1, lintedAgain)
 		environment = append(slices.Clone(quietNode), fmt.Sprintf("%s=%d/%d", lintPart, part, lintedAgain))
 	}

@@ -132,6 +132,6 @@ func (c *Check) rehearseOn(ctx context.Context, s *Stack, on suite) error {
 		if err := s.Up(ctx); err != nil {
 			return err
 		}
-		return c.Rehearse(ctx, s, commits(ctx, c.Root))
+		return c.Rehearse(ctx, s, c.number(ctx))
 	})
 }

@@ -125,7 +125,7 @@ func (c *Check) alike(ctx context.Context) error {
 	if c.Whole {
 		return nil
 	}
-	from := commits(ctx, c.Root) * alikeStories
+	from := c.number(ctx) * alikeStories
 	return c.test(ctx, fmt.Sprintf("DynamoDB's store and the reference store in %d stories from seed %d", alikeStories, from), testRun{
 		environment: calm,
 		arguments:   []string{"-run", alike, "./idem/dynamo", "-alike.from", strconv.Itoa(from), "-alike.stories", strconv.Itoa(alikeStories)},
@@ -165,13 +165,16 @@ func (c *Check) part(ctx context.Context, of string, n int) []string {
 	if c.Whole {
 		return nil
 	}
-	return []string{"-" + of + ".every", strconv.Itoa(n), "-" + of + ".skipped", strconv.Itoa(commits(ctx, c.Root) % n)}
+	return []string{"-" + of + ".every", strconv.Itoa(n), "-" + of + ".skipped", strconv.Itoa(c.number(ctx) % n)}
 }
 
 // firstSeed is the seed of the first story that a check plays: each commit plays other stories, and the same commit the same ones.
 func (c *Check) firstSeed(ctx context.Context) string {
-	return strconv.Itoa(commits(ctx, c.Root) * seedsApart)
+	return strconv.Itoa(c.number(ctx) * seedsApart)
 }
+
+// number is of the commit that is checked: what differs between checks goes by it.
+func (c *Check) number(ctx context.Context) int { return commits(ctx, c.Root) + c.Ahead }
 
 // commits is how many lead to the checkout; 0 where it has no history.
 func commits(ctx context.Context, root string) int {

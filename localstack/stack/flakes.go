@@ -29,8 +29,9 @@ type repetition struct {
 	err    error
 }
 
-// Flakes runs the whole check so many times, one after the other, on the same code, and prints which tests failed in which run. What a
-// run prints itself is in .local/flakes. The error is [ErrCheck] where a run failed.
+// Flakes runs the whole check so many times, one after the other, on the same code, and prints which tests failed in which run. Each
+// is the check of the next commit, so that everything has its turn, and each plays other stories. What a run prints itself is in
+// .local/flakes. The error is [ErrCheck] where a run failed.
 func Flakes(ctx context.Context, root string, runs int, check func(out *progress.Printer) *Check, out *progress.Printer) error {
 	folder := filepath.Join(root, flakesFolder)
 	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755)); err != nil {
@@ -41,7 +42,7 @@ func Flakes(ctx context.Context, root string, runs int, check func(out *progress
 		var r repetition
 		name := filepath.Join(folder, fmt.Sprintf("%d.log", n+1))
 		err := out.Step(fmt.Sprintf("run %d of %d, which prints to %s", n+1, runs, name), func() (err error) {
-			r, err = repeated(ctx, root, name, check)
+			r, err = repeated(ctx, root, name, n, check)
 			return err
 		})
 		if err != nil {
@@ -60,13 +61,14 @@ func Flakes(ctx context.Context, root string, runs int, check func(out *progress
 }
 
 // repeated is one run.
-func repeated(ctx context.Context, root, name string, check func(out *progress.Printer) *Check) (r repetition, err error) {
+func repeated(ctx context.Context, root, name string, ahead int, check func(out *progress.Printer) *Check) (r repetition, err error) {
 	file, err := os.Create(name)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	c, began := check(progress.New(file)), time.Now()
+	c.Ahead = ahead
 	r.err = c.Run(ctx, AllParts()...)
 	r.took, r.tally = time.Since(began), c.tally
 	r.failed, err = failedIn(filepath.Join(root, eventsFolder))

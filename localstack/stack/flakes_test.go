@@ -1,12 +1,16 @@
 package stack
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/idem-go/idem-aws/localstack/progress"
 )
 
 // What failed is told by go test's own events, once for each test; a run may be red without one.
@@ -46,5 +50,30 @@ no event
 		if !strings.Contains(got, line+"\n") {
 			t.Errorf("there is no line %q:\n%s", line, got)
 		}
+	}
+}
+
+// On the same code everything has its turn within three runs, and each run plays other stories. These runs fail at once: where they
+// run, there is nothing to check.
+func TestEachRunIsTheCheckOfTheNextCommit(t *testing.T) {
+	root, told := t.TempDir(), bytes.Buffer{}
+	git(t, root, "init", "--quiet")
+	var checks []*Check
+	err := Flakes(t.Context(), root, turns, func(out *progress.Printer) *Check {
+		checks = append(checks, &Check{Root: root, Out: out})
+		return checks[len(checks)-1]
+	}, progress.New(&told))
+	if !errors.Is(err, ErrCheck) || len(checks) != turns || !strings.Contains(told.String(), "3 of 3 runs are red.") {
+		t.Fatalf("%v after %d runs, which told:\n%s", err, len(checks), told.String())
+	}
+	seeds, browser := map[string]bool{}, 0
+	for _, c := range checks {
+		seeds[c.firstSeed(t.Context())] = true
+		if c.several = true; c.hasTurn(t.Context(), "the browser", browserReads...) {
+			browser++
+		}
+	}
+	if len(seeds) != turns || browser != len(browserReads) {
+		t.Errorf("seeds %v, and the browser had %d turns", seeds, browser)
 	}
 }
