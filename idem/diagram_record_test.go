@@ -15,8 +15,9 @@ const recordProse = "`[*]` is a key without a record. `expired` is derived when 
 	"brackets is what an arrow depends on: the kind of the operation, and whether the lease is alive.\n" +
 	"`safe` is a wrapped operation that is declared `SafeToRunAgain`, `wrapped` is any other. The holder\n" +
 	"is the request that holds the lease, or held it last. An operator cache-busts only an answer with\n" +
-	"which nothing else was written. `expires_at` and native TTL are no writes of a machine. The table\n" +
-	"lists the same arrows by who moves the record.\n"
+	"which nothing else was written. `expires_at` and native TTL are no writes of a machine. Records of\n" +
+	"observe mode are left out: one that has not ended may be resolved or released besides, and nobody\n" +
+	"who enforces takes it over. The table lists the same arrows by who moves the record.\n"
 
 // recordStates are the states of a record, and how a row names them.
 var recordStates = map[protocol.State]storage.State{

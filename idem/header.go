@@ -36,7 +36,7 @@ func headerOf(r *storage.Record) (protocol.Record, error) {
 	}
 	return protocol.Record{
 		State: protocol.State(slices.Index(recordStates, r.State)), Kind: protocol.Kind(slices.Index(recordKinds, r.Kind)),
-		Safe: r.SafeToRunAgain, RecordOnly: r.RecordOnly, Tombstone: r.Expiry.Gone, Epoch: uint32(r.Epoch),
+		Safe: r.SafeToRunAgain, Observed: r.Observed, RecordOnly: r.RecordOnly, Tombstone: r.Expiry.Gone, Epoch: uint32(r.Epoch),
 		Op: op, Owner: owner, Revision: revision,
 		Lease: translation.InstantOf(r.LeaseUntil), Expires: translation.InstantOf(r.ExpiresAt), Free: translation.InstantOf(r.FreeAt),
 	}, nil
@@ -44,7 +44,7 @@ func headerOf(r *storage.Record) (protocol.Record, error) {
 
 // withHeader is the row as a header has it. What a header does not know stays as it is, the response too.
 func withHeader(r storage.Record, h protocol.Record) storage.Record {
-	r.State, r.Kind, r.SafeToRunAgain, r.RecordOnly = recordStates[h.State], recordKinds[h.Kind], h.Safe, h.RecordOnly
+	r.State, r.Kind, r.SafeToRunAgain, r.Observed, r.RecordOnly = recordStates[h.State], recordKinds[h.Kind], h.Safe, h.Observed, h.RecordOnly
 	if h.State == protocol.InProgress && int64(h.Epoch) > r.Epoch {
 		r.Attempts++
 	}

@@ -39,7 +39,8 @@ func (e *Engine) ParkDead(ctx context.Context, key storage.RecordKey) (storage.S
 
 // Resolve completes a wrapped operation whose outcome was unknown, with the answer that its handler would have given:
 // from now on every request with its key gets it. It is for a person, or a probe, with evidence that the effect happened;
-// seen is the revision of the record that they saw.
+// seen is the revision of the record that they saw. It also completes what was only observed and has not ended, with the
+// answer of a request that was executed beside it.
 //
 // Errors: a [*storage.RecordConflictError] with the present record, where that is not the one that was seen;
 // [ErrNotLive]; [*TransitionError] for a record that is not unknown; [*ResponseError] for a response that can't be an
@@ -66,7 +67,8 @@ func (e *Engine) Resolve(ctx context.Context, tenant string, id OperationID, see
 // Free makes a record's key executable again. It is for a person, or a probe, with proof that nothing happened; seen is
 // the revision of the record that they saw. A wrapped record must be unknown and its lease over, and the proof must be
 // from later than the lease's end plus the longest request. outbox.Runner waits for that; a person has to wait, too. Any
-// other record that is in progress needs no proof: its holder is fenced off and cannot commit any more.
+// other record that is in progress needs no proof: its holder is fenced off and cannot commit any more. What was only
+// observed and has not ended may be executed by those who enforce from then on.
 //
 // Errors: as with [Engine.Resolve]; [*TransitionError] for a record that is in another state, and for a wrapped one that
 // is in progress or whose lease lives.

@@ -3,6 +3,7 @@ package idem
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -31,8 +32,12 @@ type running struct {
 
 type runningKey struct{}
 
+// unleasedKey marks a context of an execution that no lease ends: nobody takes it for dead, or acts on it.
+type unleasedKey struct{}
+
 // ExecutionFrom returns the execution whose handler was given this context, or one derived from it. A handler that writes
-// for itself passes the operation id on with its writes and calls, so that a probe can find them.
+// for itself passes the operation id on with its writes and calls, so that a probe can find them. Package middleware gives
+// requests without protection an execution too, of which nothing is stored.
 func ExecutionFrom(ctx context.Context) (Execution, bool) {
 	r, ok := ctx.Value(runningKey{}).(*running)
 	if !ok {
@@ -55,12 +60,41 @@ func NothingHappened(ctx context.Context) {
 var ErrLeaseOver = errors.New("idem: the execution's lease is over")
 
 // Leased returns nil while the execution of this context holds a lease that the store has confirmed and its handler has
-// not returned. Otherwise, and for a context without an execution, it returns [ErrLeaseOver]. Code that acts outside of
-// the transaction should call it last, right before it sends: see package guard.
+// not returned, and always for a request that is executed without protection: no record says that it is dead. Otherwise,
+// and for a context without an execution, it returns an error that is [ErrLeaseOver]. Code that acts outside of the
+// transaction should call it last, right before it sends: see package guard.
 func Leased(ctx context.Context) error {
 	r, ok := ctx.Value(runningKey{}).(*running)
-	if !ok || r.over.Load() || r.now().UnixMilli() >= r.lease.Load() {
+	switch {
+	case !ok:
+		return fmt.Errorf("%w: the context is of no execution", ErrLeaseOver)
+	case ctx.Value(unleasedKey{}) != nil:
+		return nil
+	case r.over.Load() || r.now().UnixMilli() >= r.lease.Load():
 		return ErrLeaseOver
 	}
 	return nil
+}
+
+// Unprotected returns a context for a handler that is run without a record, as package middleware runs it for a request that
+// needs no key. [ExecutionFrom] has an operation id there that no other execution has. [Leased] returns nil: there is no lease that
+// could end. An error means that there is no randomness.
+func (o *Registered) Unprotected(ctx context.Context, tenant string) (context.Context, error) {
+	key, err := o.engine.mint.Owner()
+	if err != nil {
+		return nil, err
+	}
+	incarnation, err := o.engine.mint.ID()
+	if err != nil {
+		return nil, err
+	}
+	id := operationOf(o.RecordKey(Request{Tenant: tenant, Key: "unprotected " + string(key)}), incarnation)
+	r := &running{execution: Execution{OperationID: id, Tenant: tenant, Operation: o.op.Name, Attempt: 1}}
+	return context.WithValue(context.WithValue(ctx, runningKey{}, r), unleasedKey{}, true), nil
+}
+
+// Observing returns ctx as a context of the execution that the engine has given the context handling. It is for a handler that runs
+// whatever becomes of its execution, as in observe mode: it ends with ctx alone, and [Leased] returns nil.
+func Observing(ctx, handling context.Context) context.Context {
+	return context.WithValue(context.WithValue(ctx, runningKey{}, handling.Value(runningKey{})), unleasedKey{}, true)
 }

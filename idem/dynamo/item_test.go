@@ -36,7 +36,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, int(500*time.Millisecond), time.UTC
 func everyField() storage.Record {
 	return storage.Record{
 		Key: "key", State: storage.StateCompleted, OperationID: "op_1", Epoch: 2, Owner: "owner", Revision: "revision", LeaseUntil: noon,
-		LookAt: noon.Add(time.Second), Tenant: "tenant", Operation: "orders.create", Kind: storage.KindWrapped, Principal: "session", SafeToRunAgain: true,
+		LookAt: noon.Add(time.Second), Tenant: "tenant", Operation: "orders.create", Kind: storage.KindWrapped, Principal: "session", SafeToRunAgain: true, Observed: true,
 		Fingerprint: canonical.Fingerprint{Version: 1, KeyID: "k1", Sum: sha256.Sum256(nil)},
 		Response:    storage.Response{Status: 201, Header: []storage.Field{{Name: "Location", Value: "/1"}}, Body: bytes.Repeat([]byte("idem"), 1<<10)},
 		CreatedAt:   noon, DoneAt: noon, ExpiresAt: noon.Add(2 * time.Hour), FreeAt: noon.Add(3 * time.Hour), Retention: time.Hour, Expiry: everyExpiry, RecordOnly: true,

@@ -31,6 +31,7 @@ func (s *Store) encodeRecord(r storage.Record) (it item, chunks []item, err erro
 	w.name(schema.Kind, string(r.Kind))
 	w.name(schema.Principal, r.Principal)
 	w.flag(schema.SafeToRunAgain, r.SafeToRunAgain)
+	w.flag(schema.Observed, r.Observed)
 	if r.Fingerprint != (canonical.Fingerprint{}) {
 		w.number(schema.FingerprintVersion, int64(r.Fingerprint.Version))
 		w.name(schema.FingerprintKeyID, r.Fingerprint.KeyID)
@@ -97,6 +98,7 @@ func (s *Store) decodeRecord(it item) (*storage.Record, error) {
 		Kind:           storage.Kind(r.text(schema.Kind)),
 		Principal:      r.text(schema.Principal),
 		SafeToRunAgain: r.flag(schema.SafeToRunAgain),
+		Observed:       r.flag(schema.Observed),
 		Fingerprint:    r.fingerprint(),
 		CreatedAt:      r.instant(schema.CreatedAt),
 		DoneAt:         r.instant(schema.DoneAt),

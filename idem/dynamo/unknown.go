@@ -11,7 +11,7 @@ import (
 var (
 	knownOfRecord = known(
 		schema.RecordKey, schema.State, schema.OperationID, schema.Epoch, schema.Owner, schema.Revision, schema.LeaseUntil,
-		schema.Tenant, schema.OperationName, schema.Kind, schema.Principal, schema.SafeToRunAgain, schema.FingerprintVersion,
+		schema.Tenant, schema.OperationName, schema.Kind, schema.Principal, schema.SafeToRunAgain, schema.Observed, schema.FingerprintVersion,
 		schema.FingerprintKeyID, schema.Fingerprint, schema.Selection, schema.FingerprintParts, schema.CreatedAt, schema.DoneAt, schema.FreeAt, schema.AnswersUntil,
 		schema.Retention, schema.KeepFor, schema.Gone, schema.ResourceBacked, schema.RecordOnly, schema.Sealed, schema.Attempts,
 		schema.LastError, schema.SchemaVersion, schema.Queue, schema.QueueAt, schema.TTL, schema.ResponseStatus,

@@ -54,41 +54,52 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.observeWrapped(w, r)
 		return
 	}
-	pass := false
+	var passes *Identity
 	a := e.m.guard(r, func() (a answer) {
-		a, pass = e.take(w, r)
+		a, passes = e.take(w, r)
 		return a
 	})
-	if !pass {
+	if passes == nil {
 		e.m.write(w, a)
 		return
 	}
 	if a.status != "" {
 		w.Header().Set(header.NameStatus, a.status)
 	}
-	e.passThrough.ServeHTTP(w, r)
+	e.unprotected(w, r, *passes)
 }
 
-// take answers the request, or says that it passes through, with the Idempotency-Status that goes with it.
-func (e *endpoint) take(w http.ResponseWriter, r *http.Request) (answer, bool) {
+// unprotected serves a request that passes through, as an execution of which nothing is stored.
+func (e *endpoint) unprotected(w http.ResponseWriter, r *http.Request, identity Identity) {
+	ctx, err := e.operation.Unprotected(r.Context(), identity.Tenant)
+	if err != nil {
+		e.m.cfg.Logger.ErrorContext(r.Context(), "no randomness for an operation id", "error", err)
+		e.m.write(w, answer{response: internalError().response})
+		return
+	}
+	e.passThrough.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// take answers the request, or says whose request passes through, with the Idempotency-Status that goes with it.
+func (e *endpoint) take(w http.ResponseWriter, r *http.Request) (answer, *Identity) {
 	identity, refused := e.m.identify(r)
 	if refused != nil {
-		return answer{response: refused.response}, false
+		return answer{response: refused.response}, nil
 	}
 	if e.observes(r) {
-		return e.observe(w, r, identity), false
+		return e.observe(w, r, identity), nil
 	}
 	key, unprotected, refused := e.key(r)
 	if refused != nil {
-		return answer{response: refused.response}, false
+		return answer{response: refused.response}, nil
 	}
 	if unprotected == statusUnprotected {
 		e.m.cfg.Logger.InfoContext(r.Context(), "idempotency.unprotected", "operation", e.operation.Operation().Name, "tenant", identity.Tenant)
 	}
 	if key == "" && e.passThrough != nil {
-		return answer{status: unprotected}, true
+		return answer{status: unprotected}, &identity
 	}
-	return e.answer(w, r, identity, key, unprotected), false
+	return e.answer(w, r, identity, key, unprotected), nil
 }
 
 // key reads the client's key. Without a refusal and without a key the request runs unprotected; the second result then

@@ -25,9 +25,10 @@ type observedExchange struct {
 // observeWrapped serves a request at a wrapped handler in observe mode.
 func (e *endpoint) observeWrapped(w http.ResponseWriter, r *http.Request) {
 	var o *observedExchange
+	var identity Identity
 	refused := e.m.guard(r, func() answer {
-		identity, refused := e.m.identify(r)
-		if refused != nil {
+		var refused *refusal
+		if identity, refused = e.m.identify(r); refused != nil {
 			return answer{response: refused.response}
 		}
 		w.Header().Set(header.NameStatus, statusUnprotected)
@@ -40,7 +41,7 @@ func (e *endpoint) observeWrapped(w http.ResponseWriter, r *http.Request) {
 	case o == nil:
 		e.m.write(w, refused)
 	case !o.ran:
-		e.passThrough.ServeHTTP(w, o.request)
+		e.unprotected(w, o.request, identity)
 	case o.panicked != nil:
 		panic(o.panicked) // as it would have without anybody in between
 	}
@@ -56,7 +57,7 @@ func (o *observedExchange) observe(identity Identity) {
 		c.report(ctx, answer{response: refused.response}, nil)
 		return
 	}
-	enforced, result, err := c.enforce(ctx, func(context.Context, *idem.Tx) (idem.Response, error) { return o.run(c) })
+	enforced, result, err := c.enforce(ctx, func(handling context.Context, _ *idem.Tx) (idem.Response, error) { return o.run(handling, c) })
 	switch {
 	case !o.ran:
 		c.report(ctx, enforced, result)
@@ -80,15 +81,16 @@ func (o *observedExchange) proves(result *idem.Result, err error) bool {
 	return !errors.As(err, &handler) && (result == nil || result.State != storage.StateUnknown)
 }
 
-// run runs the handler, with what it would have without anybody in between: the client's context too.
-func (o *observedExchange) run(c *call) (idem.Response, error) {
+// run runs the handler, with what it would have without anybody in between: the client's context too, with which it ends. What it writes
+// bears the operation id of the record, under which a probe looks it up.
+func (o *observedExchange) run(handling context.Context, c *call) (idem.Response, error) {
 	o.ran = true
 	defer func() {
 		if o.panicked = recover(); o.panicked != nil {
 			panic(o.panicked)
 		}
 	}()
-	o.endpoint.passThrough.ServeHTTP(o.client, o.request)
+	o.endpoint.passThrough.ServeHTTP(o.client, o.request.WithContext(idem.Observing(o.request.Context(), handling)))
 	if err := o.request.Context().Err(); err != nil && o.client.recorder.status == 0 {
 		return idem.Response{}, errors.Join(errNoAnswer, err)
 	}

@@ -49,6 +49,9 @@ type RecordView struct {
 	ResponseStatus int `json:"response_status,omitempty"`
 	// LastError is why the record was freed or parked; empty where it never was.
 	LastError string `json:"last_error,omitempty"`
+	// OnlyObserved says that it has not ended, and that a policy in observe mode made it: another request may have been executed
+	// beside it, so that an instance that enforces answers that its outcome is unknown.
+	OnlyObserved bool `json:"only_observed,omitempty"`
 	// CreatedAt is when the key was reserved.
 	CreatedAt time.Time `json:"created_at"`
 	// LeaseUntil is when its latest lease ends, or has ended; zero where it never had one.
@@ -67,10 +70,11 @@ type RecordView struct {
 	Seen Seen `json:"seen"`
 }
 
-func viewRecord(r storage.Record) *RecordView {
+func viewRecord(r storage.Record, now time.Time) *RecordView {
 	_, look, _ := r.Queue()
 	return &RecordView{
-		State: r.State, Tenant: r.Tenant, Operation: r.Operation, Kind: r.Kind, Epoch: r.Epoch, Executions: r.Attempts,
+		OnlyObserved: onlyObserved(r, now),
+		State:        r.State, Tenant: r.Tenant, Operation: r.Operation, Kind: r.Kind, Epoch: r.Epoch, Executions: r.Attempts,
 		ResponseStatus: r.Response.Status, LastError: r.LastError, CreatedAt: r.CreatedAt, LeaseUntil: r.LeaseUntil,
 		DoneAt: r.DoneAt, ExpiresAt: r.ExpiresAt, LookAt: look, TraceID: fmt.Sprintf("%x", r.Trace.TraceID()), KeyHash: string(r.Key), Seen: SeenRecord(r),
 	}
@@ -194,7 +198,7 @@ func (d *Desk) story(ctx context.Context, id idem.OperationID, r *storage.Record
 	}
 	tenant, begun := "", d.now()
 	if r != nil {
-		s.Record, tenant, begun = viewRecord(*r), r.Tenant, r.CreatedAt
+		s.Record, tenant, begun = viewRecord(*r, d.now()), r.Tenant, r.CreatedAt
 	}
 	for _, m := range messages {
 		s.Messages, tenant = append(s.Messages, d.viewMessage(m)), m.Tenant
@@ -383,8 +387,19 @@ func nextOfDead(m storage.Message, ended bool, absent time.Time) []Step {
 	return []Step{step("redrive", "calls again under the same key; if a call is open, asks the provider first"), step("resolve", "with evidence"), step("close", "cancels it, if nothing happened; possible from %s on", absent)}
 }
 
+// onlyObserved says that nothing of the operation has ended, and nobody who enforces may execute it.
+func onlyObserved(r storage.Record, now time.Time) bool {
+	again := r.State == storage.StateFailedRetryable || r.LeaseDead(now) && r.Kind != idem.KindWrapped
+	return r.Observed && !r.SafeToRunAgain && again
+}
+
 func (d *Desk) nextOfRecord(r storage.Record) []Step {
 	switch {
+	case onlyObserved(r, d.now()):
+		return []Step{
+			step("nothing", "it was only observed, and another request may have been executed beside it: its key executes where the policy observes, and is unknown to who enforces it"),
+			step("resolve", "with the answer of the request that was executed"), step("release", "where nothing was executed"),
+		}
 	case r.State == storage.StateUnknown:
 		return []Step{step("reconcile", "asks its Probe, where it has one"), step("resolve", "with the answer that its handler would have given"), step("release", "where nothing happened, and nothing of it can still arrive")}
 	case r.LeaseDead(d.now()) && r.Kind == idem.KindWrapped && !r.SafeToRunAgain:

@@ -38,6 +38,8 @@ func (x Execution) judge(r Record, now Instant, c *Config) (Execution, Action) {
 		return x.busy(r, now)
 	case r.State == InProgress && !r.RunsAgain():
 		return x.parkOther(r, c)
+	case !r.permits(c): // nothing is written: it is as it was for those who observe, and ends with its retention
+		return x.tell(Say{Code: NotKnown, State: Unknown, Op: r.Op})
 	}
 	return x.takeOver(r, now, c)
 }
@@ -74,7 +76,7 @@ func (x Execution) busy(r Record, now Instant) (Execution, Action) {
 
 // reserve inserts the record of a new incarnation; a kind without a lease only prepares it.
 func (x Execution) reserve(now Instant, c *Config) (Execution, Action) {
-	x.Held = reserved(c.Kind, c.safeToStore(), x.Request.Incarnation.Plus(uint64(x.Holds)), x.Owner, x.Plan.LeaseUntil)
+	x.Held = reserved(c, x.Request.Incarnation.Plus(uint64(x.Holds)), x.Owner, x.Plan.LeaseUntil)
 	if !c.Kind.leases() {
 		x.Holding = false
 		return x.run(now, c)
@@ -90,7 +92,7 @@ func (x Execution) takeOver(r Record, now Instant, c *Config) (Execution, Action
 	case x.Request.Barred:
 		return x.tell(Say{Code: Unavailable})
 	}
-	next := takenOver(r, c.Kind, c.safeToStore(), x.Owner, x.Plan.LeaseUntil)
+	next := takenOver(r, c, x.Owner, x.Plan.LeaseUntil)
 	if c.off(NoEpoch) {
 		next.Epoch = r.Epoch
 	}

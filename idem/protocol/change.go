@@ -134,7 +134,7 @@ func (x Change) judge(r Record, now Instant, c *Config) (Change, Action) {
 			return x, Action{Do: Probe}
 		}
 	case Resolve:
-		if r.State != Unknown {
+		if r.State != Unknown && !r.onlyObserved(now) {
 			return x.tell(Inadmissible)
 		}
 		return x.write(completed(r, x.Answer, c.Life, false, now, c.Skew), OperatorSaid, now, c)
@@ -142,7 +142,9 @@ func (x Change) judge(r Record, now Instant, c *Config) (Change, Action) {
 		if !freeable(r, now) {
 			return x.tell(Inadmissible)
 		}
-		return x.write(fencedOff(r, c, now), OperatorSaid, now, c)
+		next := fencedOff(r, c, now)
+		next.Observed = false // a person has looked at what ran beside it, too
+		return x.write(next, OperatorSaid, now, c)
 	default:
 		return x.amend(r, now, c)
 	}
@@ -152,7 +154,7 @@ func (x Change) judge(r Record, now Instant, c *Config) (Change, Action) {
 // freeable: what a wrapped handler sent may be under way while its lease lives, parked or not; one that is dead is parked
 // first, so that it is never free without having been unknown. Any other holder is fenced off.
 func freeable(r Record, now Instant) bool {
-	return r.State == Unknown && now >= r.Lease || r.State == InProgress && r.Kind != Wrapped
+	return r.State == Unknown && now >= r.Lease || r.State == InProgress && r.Kind != Wrapped || r.onlyObserved(now)
 }
 
 // probed decides by what was found. Absence counts from when the question was put: what an answer does not cover is not

@@ -49,6 +49,8 @@ type Record struct {
 	Match Match
 	// Safe says that running the handler of a wrapped operation twice does no harm.
 	Safe bool
+	// Observed says that who executes it acts on nothing that it finds: another request may have run beside it, and left no trace.
+	Observed bool
 	// RecordOnly says that nothing else was written with the answer.
 	RecordOnly bool
 	// Tombstone says that the key is held after the record has expired: it answers 410.
@@ -92,16 +94,29 @@ func (r Record) deadOnEveryClock(now Instant, c *Config) bool {
 // RunsAgain says whether a dead lease may be taken over: whether running twice can do no harm.
 func (r Record) RunsAgain() bool { return r.Kind != Wrapped || r.Safe }
 
+// permits says whether who executes by this configuration may go on with what has not ended. What was only observed permits
+// nobody but those who observe.
+func (r Record) permits(c *Config) bool {
+	return !r.Observed || r.Safe || c.Observed || c.off(ObservedPermits)
+}
+
+// onlyObserved says that who enforces is told that it is unknown what happened, and that no state says so.
+func (r Record) onlyObserved(now Instant) bool {
+	return r.Observed && !r.Safe && (r.State == Retryable || r.Dead(now) && r.RunsAgain())
+}
+
 // The transitions of a record, each in one place. They say what the row becomes; the fence of the write says when it may.
 
 // reserved is a new incarnation.
-func reserved(kind Kind, safe bool, op, owner ID, lease Instant) Record {
-	return Record{State: InProgress, Kind: kind, Safe: safe, Op: op, Owner: owner, Epoch: 1, Lease: lease}
+func reserved(c *Config, op, owner ID, lease Instant) Record {
+	return Record{State: InProgress, Kind: c.Kind, Safe: c.safeToStore(), Observed: c.Observed, Op: op, Owner: owner, Epoch: 1, Lease: lease}
 }
 
 // takenOver keeps the incarnation, so that an earlier holder's writes stay within its fences.
-func takenOver(r Record, kind Kind, safe bool, owner ID, lease Instant) Record {
-	return Record{State: InProgress, Kind: kind, Safe: safe, Op: r.Op, Owner: owner, Epoch: r.Epoch + 1, Lease: lease}
+func takenOver(r Record, c *Config, owner ID, lease Instant) Record {
+	next := reserved(c, r.Op, owner, lease)
+	next.Epoch = r.Epoch + 1
+	return next
 }
 
 // renewed keeps the state: a record that somebody parked meanwhile stays parked.
@@ -163,6 +178,7 @@ func parked(r Record) Record {
 // busted does not answer any more; its key is free when no cache can hold the old answer: at once where there is none.
 func busted(r Record, c *Config, now, cacheAge Instant) Record {
 	r = released(r, c, now+cacheAge)
+	r.Observed = false // a person says that it executes again
 	if cacheAge != 0 {
 		r.Lease = now + cacheAge
 	}

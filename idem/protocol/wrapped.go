@@ -35,11 +35,13 @@ func (x Execution) complete(now Instant, c *Config) (Execution, Action) {
 	return x, a
 }
 
-// completeUntil gives evidence the rest of its lease, and some time in any case.
+// completeUntil gives evidence the rest of its lease, and some time in any case: less where the request is only observed.
 func (x Execution) completeUntil(now Instant, c *Config) Instant {
 	switch {
 	case c.off(PlanEndsAnswer):
 		return x.Plan.StoreUntil
+	case c.Observed: // its client waits, and got nothing from being observed
+		return now + c.ReserveFor
 	case c.off(LeaseGivesNoTime):
 		return now + c.CompleteFor
 	}

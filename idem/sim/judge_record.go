@@ -87,6 +87,8 @@ func (w *world) judgeTransition(a *act, k *key, before, r storage.Record) {
 		w.broken("expiry: the promise of %s to answer is shortened", k.name)
 	case before.State == storage.StateUnknown && r.State == storage.StateInProgress:
 		w.broken("I7: %s executes from unknown", k.name)
+	case before.Observed && !before.SafeToRunAgain && r.State == storage.StateInProgress && !r.Observed:
+		w.broken("observe: %s goes on with %s, which was only observed: another request may have run beside it", a.name, k.name)
 	case before.State == storage.StateInProgress && r.State == storage.StateUnknown && holder != a:
 		w.judgeParked(a, k, holder, before)
 	case before.State == storage.StateInProgress && r.State == storage.StateInProgress && holder != a && now.Before(before.LeaseUntil.Add(-skews)):
@@ -195,14 +197,26 @@ func (w *world) answers(a *act) {
 	a.answers, a.ended = true, time.Now()
 }
 
-// nobodys says that a row has been nobody's for a while: the next request executes.
+// nobodys says that a row has been nobody's for a while: the next request executes, unless the row was only observed.
 func nobodys(r storage.Record) bool {
 	again := r.State == storage.StateFailedRetryable || r.State == storage.StateInProgress && (r.Kind != idem.KindWrapped || r.SafeToRunAgain)
-	return again && time.Now().After(r.LeaseUntil.Add(5*time.Second))
+	return again && !r.Observed && time.Now().After(r.LeaseUntil.Add(5*time.Second))
 }
 
-// completeFor is how long the answer of a wrapped handler is sent at least, and its lease if that lasts longer.
-const completeFor = 10 * time.Second
+// completeFor is how long the answer of a wrapped handler is sent at least, and its lease if that lasts longer. One that is only
+// observed is sent for seconds: its client waits for nothing.
+const (
+	completeFor = 10 * time.Second
+	observedFor = 3500 * time.Millisecond
+)
+
+// tries says that the answer of the act's handler is sent at now, with some time to spare.
+func (a *act) tries(now time.Time) bool {
+	if a.process.observes {
+		return now.Before(a.ended.Add(observedFor - time.Second))
+	}
+	return now.Before(a.ended.Add(completeFor-time.Second)) || now.Before(a.lease.Add(-2*skews))
+}
 
 // returned judges what a request came to, at the very instant at which its caller is answered.
 func (w *world) returned(a *act, got answer) {
@@ -229,10 +243,10 @@ func (w *world) returned(a *act, got answer) {
 	}
 	unhurt := !a.process.hurt.Load()
 	m := a.with(frees)
-	if own && r.State == storage.StateUnknown && a.nothing && unhurt && (m.faults() == 0 || k.wrapped && a.ran && now.Sub(m.first) < completeFor-2*skews) {
+	if own && r.State == storage.StateUnknown && a.nothing && unhurt && (m.faults() == 0 || k.wrapped && a.ran && !a.process.observes && now.Sub(m.first) < completeFor-2*skews) {
 		w.broken("I1: %s was told that nothing happened, and its record is unknown", a.name)
 	}
-	if own && a.answers && unhurt && !r.State.Final() && (now.Before(a.ended.Add(completeFor-time.Second)) || now.Before(a.lease.Add(-2*skews))) {
+	if own && a.answers && unhurt && !r.State.Final() && a.tries(now) {
 		w.broken("I1: the answer of %s is dropped, and its record is %s", a.name, r.State)
 	}
 	w.judgeEvidence(a)

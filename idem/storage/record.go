@@ -92,6 +92,9 @@ type Record struct {
 	Principal string
 	// SafeToRunAgain is the declaration of a wrapped operation that running it twice does no harm.
 	SafeToRunAgain bool
+	// Observed says that the execution was of a policy in observe mode: other requests with the key may have been executed
+	// beside it, and left no trace.
+	Observed bool
 
 	// Fingerprint is what later requests with the key are compared with.
 	Fingerprint canonical.Fingerprint

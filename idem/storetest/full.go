@@ -18,8 +18,8 @@ func (e *env) full() storage.Record {
 		Key: key, State: storage.StateCompleted, OperationID: e.operationID(key), Epoch: 1<<53 + 1, Owner: e.owner(),
 		Revision: e.revision(), LeaseUntil: base.Add(7 * time.Millisecond), LookAt: base.Add(6 * time.Millisecond),
 		Tenant: "ténant \U0001F511", Operation: "orders.create", Kind: storage.KindWrapped, Principal: "session/ß",
-		SafeToRunAgain: true,
-		Fingerprint:    canonical.Fingerprint{Version: 3, KeyID: "key-2101", Selection: "ignore_query=s%C3%BC%C3%9F", Sum: sha256.Sum256([]byte{0}), Parts: canonical.Parts{0, 1, 0xff}},
+		SafeToRunAgain: true, Observed: true,
+		Fingerprint: canonical.Fingerprint{Version: 3, KeyID: "key-2101", Selection: "ignore_query=s%C3%BC%C3%9F", Sum: sha256.Sum256([]byte{0}), Parts: canonical.Parts{0, 1, 0xff}},
 		Response: storage.Response{
 			Status: 299,
 			Header: []storage.Field{ // order and repetition are kept

@@ -87,6 +87,7 @@ const (
 	Retention          = "rt" // ms
 	LastError          = "le"
 	SafeToRunAgain     = "sf"
+	Observed           = "ob"
 	RefuseBefore       = "rfb" // epoch ms; of the row LossKey only
 )
 

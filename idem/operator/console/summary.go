@@ -30,6 +30,9 @@ func summary(s operator.Story, now time.Time) (text string, tone tone) {
 	if s.Record == nil {
 		return "It has ended, and its record was removed after it expired.", plain
 	}
+	if s.Record.OnlyObserved {
+		return "It was only observed, and has not ended. Another request may have been executed beside it: where its policy is enforced, its key executes nothing.", bad
+	}
 	switch r := s.Record; r.State {
 	case storage.StateUnknown:
 		return "It has been unknown" + since(r.CreatedAt, now) + ": the handler may have done its work. Its key executes nothing until the outcome is known.", bad

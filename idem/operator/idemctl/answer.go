@@ -80,6 +80,7 @@ func (t *table) record(r operator.RecordView) {
 	t.line("%s", t.paint(bold, "record"))
 	t.fields(
 		field{"state", string(r.State)}, field{"tenant", r.Tenant}, field{"operation", r.Operation}, field{"kind", string(r.Kind)},
+		field{"only observed", map[bool]string{true: "yes"}[r.OnlyObserved]},
 		field{"executions", fmt.Sprint(r.Executions)}, field{"status", number(r.ResponseStatus)},
 		field{"created", t.at(r.CreatedAt)}, field{"lease until", t.at(r.LeaseUntil)}, field{"done", t.at(r.DoneAt)}, field{"expires", t.at(r.ExpiresAt)},
 		field{dueFor(r.State == storage.StateUnknown), t.at(r.LookAt)}, field{"trace", r.TraceID},

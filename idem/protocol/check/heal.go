@@ -64,7 +64,7 @@ func (v nurse) come(a Actor, index uint8) end {
 	v.sc.Actors[healer] = a
 	s.tokens = [tokens]p.Token{}
 	old := s.procs[healer]
-	q := proc{knows: true, ends: old.ends, seen: s.rec.Revision, frees: s.rec.State != p.Absent && !s.tally(s.rec.Op).happened}
+	q := proc{knows: true, ends: old.ends, seen: s.rec.Revision, frees: s.rec.State != p.Absent && !s.tally(s.rec.Op).executed()}
 	if a.Role == Courier {
 		q.index, q.seen, q.carries = index, s.msgs[index-1].Revision, old.carries
 		for k := range s.msgs {
@@ -103,24 +103,34 @@ func (w *world) settled(s *state) uint8 {
 			v.tends(&s.msgs[k], round)
 		}
 	}
-	if s.rec.State == p.Unknown {
-		v.come(Actor{Role: Operator}, 0)
-	}
-	if v.held() {
+	if v.person(); v.held() {
 		return vHeld
-	}
-	payload := w.sc.Actors[0].Payload
-	if s.rec.State != p.Absent && w.sc.Actors[0].Role == Client {
-		payload = w.payload(s.rec.Op)
 	}
 	if s.rec.State == p.Pending {
 		return vStuck
 	}
-	switch e := v.come(Actor{Role: Client, Payload: payload, Chain: w.sc.Actors[0].Chain}, 0); e.said {
+	switch v.last() {
 	case p.Executed, p.Replayed, p.Gone:
 		return 0
 	}
 	return vStuck
+}
+
+// person decides what is unknown, or was only observed.
+func (v nurse) person() {
+	if v.s.rec.State == p.Unknown || v.s.rec.Observed {
+		v.come(Actor{Role: Operator}, 0)
+	}
+}
+
+// last is what a last client is told.
+func (v nurse) last() p.SayCode {
+	first := v.sc.Actors[0]
+	payload := first.Payload
+	if v.s.rec.State != p.Absent && first.Role == Client {
+		payload = v.payload(v.s.rec.Op)
+	}
+	return v.come(Actor{Role: Client, Payload: payload, Chain: first.Chain}, 0).said
 }
 
 // nursing is the world without what a scenario takes away from those who come once faults have stopped.

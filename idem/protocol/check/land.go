@@ -226,7 +226,7 @@ func (w *world) begins(s *state, i int, run uint8, before *p.Record) {
 // writes judges that the application's writes have landed.
 func (w *world) writes(s *state, i int, run uint8) {
 	t := s.tally(s.rec.Op)
-	if t.writes++; t.writes > 1 {
+	if t.writes++; t.writes > 1 || t.aside && !w.c[i].Observed {
 		s.fail(vTwice)
 	}
 	if e := s.end(i, run); w.isOver(s, i, run) && toldNothing(e.said, e.state) {
@@ -312,7 +312,7 @@ func (w *world) arrives(s *state, i int, run uint8, op p.ID) {
 		q.calling = false
 	}
 	t := s.tally(op)
-	if t.happened {
+	if t.happened || t.aside && !w.c[i].Observed {
 		s.fail(vEffects)
 	}
 	t.happened = t.happened || !w.c[i].Safe
@@ -346,6 +346,10 @@ func (w *world) told(s *state, i int, say p.Say) {
 
 func (w *world) answered(s *state, i int, say p.Say) {
 	q, r := &s.procs[i], &s.rec
+	// Who only observes executes whatever it is told, and writes nothing down.
+	if r.Observed && w.c[i].Observed && !s.end(i, q.run).ran && !r.State.Final() && r.State != p.Pending {
+		s.tally(r.Op).aside = true
+	}
 	own := r.State != p.Absent && isOf(r.Owner, i, q.run)
 	switch say.Code {
 	case p.Executed, p.Replayed:

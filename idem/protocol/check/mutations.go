@@ -90,6 +90,8 @@ func holderMutations() []Mutation {
 		{Name: "absence is proof at once", Keeps: visits, Scenario: "wrapped", Off: p.Without(p.NoProof)},
 		{Name: "absence counts from the answer", Keeps: visits, Scenario: "wrapped, slow provider", Off: p.Without(p.AbsentFromAnswer)},
 		{Name: "observe mode stores permission", Keeps: policies, Scenario: "observed beside enforced", Off: p.Without(p.ObservedIsSafe)},
+		{Name: "what was observed permits", Keeps: policies, Scenario: "observed twice, wrapped", Off: p.Without(p.ObservedPermits)},
+		{Name: "what was observed permits a take-over", Keeps: policies, Scenario: "observed twice, atomic", Off: p.Without(p.ObservedPermits)},
 		{Name: "a right goes back though its reserve stands", Keeps: lostReply, Scenario: "atomic, quota", Off: p.Without(p.NoQuotaKept)},
 		{Name: "a lease is parked by one clock alone", Keeps: leases, Scenario: "wrapped", Off: p.Without(p.NoParkSkew)},
 		{Name: "two holds of one execution have one owner", Keeps: whoWrites, Scenario: "deploy, atomic becomes optimistic", Off: p.Without(p.NoNewOwner),

@@ -141,6 +141,11 @@ func deployScenarios() []Scenario {
 			Budget: Budget{Total: 2, Lost: 1, Die: 1, Fail: 1, Unstored: 1, Ticks: 5}},
 		{Name: "observed beside enforced", Config: base(p.Wrapped), Actors: [4]Actor{{Role: Client, Config: observed}, client, sweeper}, Wire: 1,
 			Budget: Budget{Total: 2, Lost: 1, Die: 1, Fail: 1, Ticks: 6}},
+		{Name: "observed twice, wrapped", Config: with(base(p.Wrapped), func(c *p.Config) { c.AbsentAfter, c.LeaseMargin = 1, 1 }), Wire: 1,
+			Actors: [4]Actor{{Role: Client, Config: observed, Runs: 2}, client, {Role: Visitor, Errand: p.Reconcile}, sweeper},
+			Budget: Budget{Total: 2, Lost: 1, Die: 1, Fail: 1, Promise: 1, Ticks: 6}},
+		{Name: "observed twice, atomic", Config: base(p.Atomic), Actors: [4]Actor{{Role: Client, Config: observed, Runs: 2}, client, sweeper}, Wire: 1,
+			Budget: Budget{Total: 2, Lost: 1, Die: 1, Fail: 1, Slow: 1, Ticks: 6}},
 	}
 }
 

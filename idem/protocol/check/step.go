@@ -122,7 +122,7 @@ func (w *world) looks(s *state, i int, out emit) {
 		return
 	}
 	n := w.fork(s, free)
-	n.procs[i].knows, n.procs[i].seen, n.procs[i].frees = true, r.Revision, !n.tally(r.Op).happened
+	n.procs[i].knows, n.procs[i].seen, n.procs[i].frees = true, r.Revision, !n.tally(r.Op).executed()
 	out(n, label{"looks at the record and decides", i})
 }
 

@@ -75,10 +75,15 @@ type tally struct {
 	writes          uint8
 	// happened says that there was an effect which must not happen again.
 	happened bool
+	// aside says that an observed request ran beside it, and left no trace.
+	aside bool
 	// busted is an answer that an operator wanted gone; cached is until when a cache may hold it.
 	busted p.Answer
 	cached p.Instant
 }
+
+// executed is what a person finds who looks at all that there is.
+func (t *tally) executed() bool { return t.happened || t.aside }
 
 // effect is what a provider did about a message.
 type effect struct {

@@ -28,6 +28,7 @@ var recordColumns = []column[storage.Record]{
 	{"kind", func(r *storage.Record) any { return wordOf(&r.Kind) }},
 	{"principal", func(r *storage.Record) any { return &r.Principal }},
 	{"safe_to_run_again", func(r *storage.Record) any { return &r.SafeToRunAgain }},
+	{"observed", func(r *storage.Record) any { return &r.Observed }},
 	{"fingerprint_version", func(r *storage.Record) any { return &r.Fingerprint.Version }},
 	{"fingerprint_secret", func(r *storage.Record) any { return &r.Fingerprint.KeyID }},
 	{"fingerprint_selection", func(r *storage.Record) any { return &r.Fingerprint.Selection }},

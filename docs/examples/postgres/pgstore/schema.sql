@@ -20,6 +20,7 @@ create table idem_records (
   kind                  text not null,          -- atomic, optimistic, deferred, wrapped
   principal             text not null,
   safe_to_run_again     boolean not null,
+  observed              boolean not null,
 
   fingerprint_version   integer not null,
   fingerprint_secret    text not null,

@@ -1,0 +1,294 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/guard"
+	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+// executions are those that a handler was run in.
+type executions struct {
+	all  []idem.Execution
+	fail func(w http.ResponseWriter, r *http.Request)
+}
+
+func (e *executions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x, _ := idem.ExecutionFrom(r.Context())
+	if e.all = append(e.all, x); e.fail != nil {
+		e.fail(w, r)
+		return
+	}
+	w.WriteHeader(http.StatusCreated)
+}
+
+// gets sends a request, whose answer has the status.
+func (a *api) gets(q ask, status int) {
+	a.Helper()
+	if r := a.do(q); r.StatusCode != status {
+		a.Errorf("got %d %s, want %d", r.StatusCode, r.body, status)
+	}
+}
+
+// keyless is a policy under which a request without a key is executed.
+func keyless() idem.Policy {
+	policy := idem.IETF()
+	policy.Name, policy.MissingKey = "optional", idem.MissingKeyUnprotected
+	return policy
+}
+
+// absent is what a provider says that has nothing under an operation id.
+func absent(context.Context, storage.Record) (idem.Response, bool, error) {
+	return idem.Response{}, true, nil
+}
+
+// A probe asks about the record's operation id. A handler that did not know it would write under another one, and the probe's
+// "absent" would free the key of what was executed.
+func TestAnObservedHandlerKnowsTheOperationIDOfItsRecord(t *testing.T) {
+	a := newLocalAPI(t, nil)
+	ran := &executions{fail: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }}
+	a.wrap("POST /orders", idem.Operation{Probed: true, Policy: idem.Observe(idem.IETF())}, ran.ServeHTTP)
+	a.gets(key(ask{}), 500)
+	r := a.mem.Records()[0]
+	want := idem.Execution{OperationID: r.OperationID, Tenant: "tenant-a", Operation: "orders.create", Attempt: 1}
+	if len(ran.all) != 1 || ran.all[0] != want || r.State != storage.StateUnknown {
+		t.Errorf("ran in %+v, want %+v; the record is %s", ran.all, want, r.State)
+	}
+}
+
+// An observed handler that declares that nothing happened frees its key for those who observe, as it would have for those who enforce.
+func TestAnObservedHandlerMayDeclareThatNothingHappened(t *testing.T) {
+	a := newLocalAPI(t, nil)
+	ran := &executions{fail: func(w http.ResponseWriter, r *http.Request) {
+		idem.NothingHappened(r.Context())
+		w.WriteHeader(503)
+	}}
+	a.wrap("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, ran.ServeHTTP)
+	a.gets(key(ask{}), 503)
+	a.in(storage.StateFailedRetryable, 1)
+	ran.fail = nil
+	a.gets(key(ask{}), 201)
+	a.in(storage.StateCompleted, 3)
+}
+
+// Executions without protection have ids of their own: under one id for all of them each would overwrite what the one before wrote.
+func TestEachUnprotectedExecutionHasAnOperationIDOfItsOwn(t *testing.T) {
+	for name, policy := range map[string]idem.Policy{"no key is needed": keyless(), "observed": idem.Observe(idem.IETF())} {
+		t.Run(name, func(t *testing.T) {
+			a := newLocalAPI(t, nil)
+			ran, seen := &executions{}, map[idem.OperationID]bool{}
+			a.wrap("/orders", idem.Operation{Policy: policy}, ran.ServeHTTP)
+			for range 2 {
+				a.gets(ask{}, 201)
+				a.gets(ask{method: "PUT"}, 201)
+			}
+			for _, x := range ran.all {
+				if _, err := x.OperationID.RecordKey(); err != nil || x.Tenant != "tenant-a" || x.Operation != "orders.create" || x.Attempt != 1 {
+					t.Errorf("ran in %+v, %v", x, err)
+				}
+				seen[x.OperationID] = true
+			}
+			if len(ran.all) != 4 || len(seen) != 4 {
+				t.Errorf("%d runs under %d ids", len(ran.all), len(seen))
+			}
+		})
+	}
+}
+
+// Calls of a guarded client leave in each execution that no record could declare dead: such a request is promised to execute.
+func TestGuardedCallsOfUnprotectedExecutionsLeave(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy idem.Policy
+		asked  ask
+	}{
+		"no key is needed":      {keyless(), ask{}},
+		"observed":              {idem.Observe(idem.IETF()), key(ask{})},
+		"observed, without key": {idem.Observe(idem.IETF()), ask{}},
+		"another method":        {idem.IETF(), ask{method: "PUT"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, calls := newLocalAPI(t, nil), 0
+			client := &http.Client{Transport: guard.Transport(roundTrip(func(*http.Request) (*http.Response, error) {
+				calls++
+				return &http.Response{StatusCode: 201, Body: http.NoBody}, nil
+			}))}
+			a.wrap("/orders", idem.Operation{Policy: c.policy}, func(w http.ResponseWriter, r *http.Request) {
+				out, err := http.NewRequestWithContext(r.Context(), "POST", "http://provider.example", nil)
+				if err == nil {
+					_, err = client.Do(out)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				w.WriteHeader(201)
+			})
+			for range 2 { // an observed duplicate runs beside the record
+				a.gets(c.asked, 201)
+			}
+			if calls != 2 {
+				t.Errorf("%d calls left, want 2", calls)
+			}
+		})
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// semantics.md "Policies", observe mode: nothing is stored that an enforcing instance could take for permission. In each of these a
+// request ran beside a record that says that nothing happened. An operator who has looked may free the key.
+func TestWhatWasObservedPermitsNobodyWhoEnforces(t *testing.T) {
+	for name, c := range map[string]struct {
+		observe func(t *testing.T, a *api)
+		kind    idem.Kind
+	}{
+		"proven absent": {func(t *testing.T, a *api) {
+			ran := &executions{fail: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }}
+			a.wrap("POST /orders", idem.Operation{Probed: true, Policy: idem.Observe(idem.IETF())}, ran.ServeHTTP)
+			a.gets(key(ask{}), 500)
+			ran.fail = nil
+			a.gets(key(ask{}), 201)
+			r := a.mem.Records()[0]
+			a.later(time.Hour)
+			state, err := a.engine.Reconcile(t.Context(), r.Tenant, r.OperationID, time.Minute, absent)
+			if err != nil || state != storage.StateFailedRetryable {
+				t.Fatalf("%s, %v", state, err)
+			}
+		}, idem.KindWrapped},
+		"released by a status": {func(t *testing.T, a *api) {
+			var beside func()
+			ran := &executions{fail: func(w http.ResponseWriter, _ *http.Request) {
+				if beside != nil {
+					now := beside
+					beside = nil
+					now()
+					w.WriteHeader(503)
+					return
+				}
+				w.WriteHeader(201)
+			}}
+			a.wrap("POST /orders", idem.Operation{ReleaseOn: []int{503}, Policy: idem.Observe(idem.IETF())}, ran.ServeHTTP)
+			beside = func() { a.gets(key(ask{}), 201) }
+			a.gets(key(ask{}), 503)
+		}, idem.KindWrapped},
+		"its handler failed": {func(t *testing.T, a *api) {
+			runs := 0
+			a.handle("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, middleware.Route{}, func(context.Context, *idem.Tx, *middleware.Request) (idem.Response, error) {
+				if runs++; runs == 1 {
+					a.gets(key(ask{}), 201)
+					return idem.Response{}, errors.New("no")
+				}
+				return idem.Response{Status: 201}, nil
+			})
+			a.gets(key(ask{}), 500)
+		}, idem.KindAtomic},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := newLocalAPI(t, nil)
+			c.observe(t, before)
+			if r := ended(before); r.State != storage.StateFailedRetryable {
+				t.Fatalf("the record is %s", r.State)
+			}
+
+			after, ran := enforcing(t, before, c.kind)
+			for range 2 {
+				after.do(key(ask{})).is(t, 409, "unknown", header.CodeOutcomeUnknown)
+			}
+			r := ended(before)
+			if len(ran.all) != 0 {
+				t.Fatalf("%d runs, and the record is %s", len(ran.all), r.State)
+			}
+			if _, err := after.engine.Free(t.Context(), r.Tenant, r.OperationID, r.Revision, "looked, and nothing is there"); err != nil {
+				t.Fatal(err)
+			}
+			after.gets(key(ask{}), 201)
+			if len(ran.all) != 1 {
+				t.Errorf("%d runs after it was freed", len(ran.all))
+			}
+		})
+	}
+}
+
+// ended is the record of the client's key: what ran beside it may have left one of its own.
+func ended(a *api) storage.Record {
+	for _, r := range a.mem.Records() {
+		if r.State != storage.StateCompleted {
+			return r
+		}
+	}
+	return storage.Record{}
+}
+
+// enforcing is the next release of a service that observed: on the same store, and two hours later.
+func enforcing(t *testing.T, before *api, kind idem.Kind) (*api, *executions) {
+	a, ran := newLocalAPI(t, func(storage.Store) storage.Store { return before.mem }), &executions{}
+	a.later(2 * time.Hour)
+	if kind == idem.KindWrapped {
+		a.wrap("POST /orders", idem.Operation{Policy: idem.IETF()}, ran.ServeHTTP)
+		return a, ran
+	}
+	a.handle("POST /orders", idem.Operation{Policy: idem.IETF()}, middleware.Route{}, func(ctx context.Context, _ *idem.Tx, _ *middleware.Request) (idem.Response, error) {
+		x, _ := idem.ExecutionFrom(ctx)
+		ran.all = append(ran.all, x)
+		return idem.Response{Status: 201}, nil
+	})
+	return a, ran
+}
+
+// Whose process died while it observed leaves a dead lease, which is no permission either.
+func TestADeadLeaseOfAnObservedRequestPermitsNobodyWhoEnforces(t *testing.T) {
+	var store *faulty.Store
+	before := newLocalAPI(t, func(s storage.Store) storage.Store {
+		store = faulty.New(s.(faulty.Inner))
+		return store
+	})
+	died := errors.New("the process is gone")
+	before.handle("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, middleware.Route{}, func(context.Context, *idem.Tx, *middleware.Request) (idem.Response, error) {
+		store.Each(func(faulty.Call) faulty.Fault {
+			return func(context.Context, func(context.Context) error) error { return died }
+		})
+		return idem.Response{Status: 201}, nil
+	})
+	before.do(key(ask{}))
+	before.in(storage.StateInProgress, 1)
+	after, ran := enforcing(t, before, idem.KindAtomic)
+	after.do(key(ask{})).is(t, 409, "unknown", header.CodeOutcomeUnknown)
+	if len(ran.all) != 0 {
+		t.Errorf("ran %+v", ran.all)
+	}
+}
+
+// A store in trouble holds an observed answer back for seconds, and not for the rest of a lease: the client would give up, and each
+// retry would be executed.
+func TestAnObservedAnswerDoesNotWaitForItsLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var store *faulty.Store
+		a := newLocalAPI(t, func(s storage.Store) storage.Store {
+			store = faulty.New(s.(faulty.Inner))
+			return store
+		})
+		ran := 0
+		a.wrap("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, func(w http.ResponseWriter, _ *http.Request) {
+			ran++
+			store.Each(func(faulty.Call) faulty.Fault {
+				return func(context.Context, func(context.Context) error) error { return storage.ErrThrottled }
+			})
+			w.WriteHeader(201)
+		})
+		began := time.Now()
+		a.gets(key(ask{}), 201)
+		if took := time.Since(began); ran != 1 || took > 5*time.Second {
+			t.Errorf("%d runs, answered after %s", ran, took)
+		}
+	})
+}
