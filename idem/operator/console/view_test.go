@@ -117,6 +117,23 @@ func TestOperationPage(t *testing.T) {
 	b.get(http.StatusNotFound, "/operation/"+string(id[:len(id)-4])+"AAAA")
 }
 
+// A dead message has its page after native TTL has removed the record and the messages before it, and keeps its number there.
+func TestOperationPageOfWhatIsLeft(t *testing.T) {
+	w := newWorld(t)
+	removed := func(m *storage.Message) { delivered(m); m.Detached, m.RemoveAt = true, noon.Add(48*time.Hour) }
+	id := w.operation(func(r *storage.Record) { completed(r); r.Kind, r.FreeAt = idem.KindAtomic, r.ExpiresAt }, removed, func(m *storage.Message) { dead(m); m.Detached = true })
+	w.advance(49 * time.Hour)
+	if records, messages := w.memory.Expire(w.clock()); records != 1 || messages != 1 {
+		t.Fatalf("%d records and %d messages expire", records, messages)
+	}
+	b := w.served()
+	page := b.get(http.StatusOK, "/operation/"+string(id))
+	b.shows(page, "Message 2 of 2 (payments.charges) is dead", "Message 2: ")
+	if form := b.link(page, "/change?action=redrive"); form.Get("subject") != string(id.Message(2)) {
+		t.Errorf("%v", form)
+	}
+}
+
 // A provider that could not be asked may have the charge: the page does not say that it shows nothing. Of the messages that it was
 // asked about it does.
 func TestOperationPageOfAProviderThatCouldNotBeAsked(t *testing.T) {
