@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/lambdaapp/environment"
@@ -211,4 +213,15 @@ func TestARestoreOfABackupThatIsRepeatedHasOneSource(t *testing.T) {
 	if errs := restore(idemctl.ExitRefused, "--backup", "nightly"); !strings.Contains(errs, d.variables[environment.OutboxTable]+"-r1") {
 		t.Error(errs)
 	}
+}
+
+// A table that is gone is restored from its backup: the command needs the audit table alone.
+func TestARestoreNeedsNoTableThatIsGone(t *testing.T) {
+	d := deploy(t)
+	gone := d.variables[environment.IdempotencyTable]
+	if _, err := dynamotest.Client(*d.aws.BaseEndpoint).DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &gone}); err != nil {
+		t.Fatal(err)
+	}
+	d.restores()
+	d.exits(idemctl.ExitOK, "tables", "restore", "--suffix=-r1", "--reason", "ticket 17", "--actor", "ada", "--write", "--backup", "nightly")
 }

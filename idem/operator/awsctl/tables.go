@@ -129,7 +129,7 @@ func (p *prepareTables) Run(d *idemctl.Desk) error {
 	if err != nil {
 		return err
 	}
-	return shown(d, p.Write, operator.Task{
+	return shown(d, deployment, p.Write, operator.Task{
 		Name: "tables prepare", Subject: "tables " + deployment.name(Idempotency) + p.Suffix, Would: "switch on time to live, stream, point-in-time recovery and protection from deletion",
 		Act: func(ctx context.Context) (string, error) { return "prepared", prepareAll(ctx, deployment, p.Suffix) },
 	}, p.Change())
@@ -161,7 +161,7 @@ func (r *restoreTables) Run(d *idemctl.Desk) error {
 		return err
 	}
 	client, sources := deployment.dynamoDB(), []string(nil)
-	return shown(d, r.Write, operator.Task{
+	return shown(d, deployment, r.Write, operator.Task{
 		Name: "tables restore", Subject: "tables " + deployment.name(Idempotency) + r.Suffix, Would: fmt.Sprintf("restore %d tables to %s", len(deployment.Tables), r.source()),
 		Judge: func(ctx context.Context) (err error) {
 			sources, err = r.unbegun(ctx, client, deployment.Tables)
@@ -178,9 +178,13 @@ func (r *restoreTables) Run(d *idemctl.Desk) error {
 	}, r.Change())
 }
 
-// shown carries a task out and shows what came of it.
-func shown(d *idemctl.Desk, write bool, t operator.Task, ch operator.Change) error {
-	result, err := d.Do(t, ch)
+// shown carries a task out and shows what came of it. It needs no desk: the tables may be what is gone.
+func shown(d *idemctl.Desk, of Deployment, write bool, t operator.Task, ch operator.Change) error {
+	clerk, err := NewClerk(of.dynamoDB(), of.AuditTable)
+	if err != nil {
+		return err
+	}
+	result, err := clerk.Do(d.Context(), t, ch)
 	if idemctl.Unfinished(err) {
 		return err
 	}
