@@ -16,8 +16,8 @@ import (
 // written; the number may then have been written all the same, and another call tells.
 //
 // Call it before a process lists, and list nothing where it fails; and at the start of a process that writes, which may go on,
-// because what it writes under a lower number is listed under the higher one. It makes one strong GetItem, and one conditional UpdateItem
-// where the number was raised.
+// because what it writes under a lower number is listed under the higher one. An operator's process calls [Store.SameShards] instead.
+// It makes one strong GetItem, and one conditional UpdateItem where the number was raised.
 func (s *Store) CheckShards(ctx context.Context) error {
 	const doing = "check shards"
 	key := item{recordKey: stringValue(schema.ShardsKey)}
@@ -45,21 +45,49 @@ func (s *Store) CheckShards(ctx context.Context) error {
 	return err
 }
 
+// SameShards checks that Config.Shards is the number that rows are written with, as [Store.CheckShards] keeps it, and writes nothing. Of
+// another number it returns an [*idem.ConfigError]: with fewer shards rows are missed, and what is written with more is missed by
+// whatever lists. Where no number is kept yet, each is admitted.
+//
+// It is for what does not decide the number, such as an operator's command: call it at the start. It makes one strong GetItem.
+func (s *Store) SameShards(ctx context.Context) error {
+	it, err := s.getItem(ctx, s.cfg.IdempotencyTable, item{recordKey: stringValue(schema.ShardsKey)})
+	if err != nil {
+		return fmt.Errorf("dynamo: check shards: %w", err)
+	}
+	if it == nil {
+		return nil
+	}
+	kept, err := keptShards(it)
+	if err == nil && kept != s.cfg.Shards {
+		err = &idem.ConfigError{
+			Field: "Config.Shards", Value: s.cfg.Shards, Rule: "must be " + strconv.Itoa(kept) + ", the number that rows are written with",
+		}
+	}
+	return err
+}
+
 // errRaised says that the row has as high a number: another process has raised it meanwhile.
 var errRaised = errors.New("the stored number is already as high")
 
 // compareShards says whether the row's number must be raised.
 func (s *Store) compareShards(it item) (raise bool, err error) {
-	r := &reader{item: it}
-	kept := int(r.number(schema.Shards))
-	switch {
-	case r.err != nil || kept < 1:
-		r.malformed(schema.Shards)
-		return false, fmt.Errorf("dynamo: check shards: %w", r.err)
-	case kept > s.cfg.Shards:
-		return false, &idem.ConfigError{
+	kept, err := keptShards(it)
+	if err == nil && kept > s.cfg.Shards {
+		err = &idem.ConfigError{
 			Field: "Config.Shards", Value: s.cfg.Shards, Rule: "must be at least " + strconv.Itoa(kept) + ", the number that rows were written with",
 		}
 	}
-	return kept < s.cfg.Shards, nil
+	return kept < s.cfg.Shards, err
+}
+
+// keptShards is the row's number.
+func keptShards(it item) (int, error) {
+	r := &reader{item: it}
+	kept := int(r.number(schema.Shards))
+	if r.err != nil || kept < 1 {
+		r.malformed(schema.Shards)
+		return 0, fmt.Errorf("dynamo: check shards: %w", r.err)
+	}
+	return kept, nil
 }

@@ -1,6 +1,7 @@
 package dynamo_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -46,6 +47,30 @@ func TestFewerShardsThanRowsWereWrittenWithAreRefused(t *testing.T) {
 		wantRefused(t, check(7), 7, 8)
 		must(t, check(8))
 		wantLater(t, stored(t, client, tables.Idempotency, "pk", schema.ShardsKey), "two numbers")
+	})
+}
+
+// An operator's process has the number of the functions, and changes it never: with fewer shards it would miss rows, and what it wrote with
+// more the functions would.
+func TestAnOperatorsNumberOfShardsIsNotWritten(t *testing.T) {
+	dynamotest.Each(t, func(t *testing.T, url string) {
+		client := dynamotest.Client(url)
+		tables := createTables(t, client)
+		of := func(shards int) *dynamo.Store {
+			return newStore(t, client, tables, dynamo.Config{Shards: shards})
+		}
+		must(t, of(8).SameShards(t.Context())) // nobody has written with another
+		must(t, of(1).SameShards(t.Context()))
+		must(t, of(8).CheckShards(t.Context()))
+		must(t, of(8).SameShards(t.Context()))
+		for _, shards := range []int{1, 7, 9, 256} {
+			err := of(shards).SameShards(t.Context())
+			if config, ok := errors.AsType[*idem.ConfigError](err); !ok || config.Field != "Config.Shards" || config.Value != shards ||
+				config.Rule != "must be 8, the number that rows are written with" {
+				t.Errorf("%d shards: %v", shards, err)
+			}
+		}
+		must(t, of(8).CheckShards(t.Context()))
 	})
 }
 
@@ -105,8 +130,10 @@ func TestAMalformedNumberOfShardsIsAnError(t *testing.T) {
 		}
 		_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tables.Idempotency), Item: it})
 		must(t, err)
-		if err := store.CheckShards(t.Context()); err == nil || errors.As(err, new(*idem.ConfigError)) {
-			t.Errorf("%v: %v", value, err)
+		for _, check := range []func(context.Context) error{store.CheckShards, store.SameShards} {
+			if err := check(t.Context()); err == nil || errors.As(err, new(*idem.ConfigError)) {
+				t.Errorf("%v: %v", value, err)
+			}
 		}
 	}
 }

@@ -169,9 +169,9 @@ func (a *Application) deliver() error {
 	return err
 }
 
-// CheckShards returns an error where rows were written with more shards than the process has, because what lists messages would miss
-// some of them. The functions check it themselves; an operator's command calls it before it lists.
-func (a *Application) CheckShards(ctx context.Context) error { return a.rows.CheckShards(ctx) }
+// SameShards returns an [*idem.ConfigError] where rows are written with another number of shards than the process has. It is for an
+// operator's command, before it lists or changes anything; it writes nothing. The functions keep the number, and check it themselves.
+func (a *Application) SameShards(ctx context.Context) error { return a.rows.SameShards(ctx) }
 
 var errNoFunction = errors.New("lambdaapp: " + environment.Function + " = " + environment.Operator + ": an operator's command is no function")
 

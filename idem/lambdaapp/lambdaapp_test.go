@@ -237,7 +237,7 @@ func TestAnOperatorsCommandIsNoFunction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := app.CheckShards(t.Context()); err != nil || app.Topics == nil || app.Queue == nil {
+	if err := app.SameShards(t.Context()); err != nil || app.Topics == nil || app.Queue == nil {
 		t.Errorf("%v, topics %v, queue %v", err, app.Topics, app.Queue)
 	}
 	app.Logger.Info("hidden")

@@ -103,7 +103,7 @@ type action struct {
 }
 
 // carry writes the intent, acts, and writes what came of it.
-func (d *Desk) carry(ctx context.Context, ch Change, a action) (Result, error) {
+func (c *Clerk) carry(ctx context.Context, ch Change, a action) (Result, error) {
 	result := Result{Action: a.name, Subject: a.subject, DryRun: ch.DryRun}
 	if err := ch.validate(); err != nil {
 		return result, err
@@ -112,10 +112,10 @@ func (d *Desk) carry(ctx context.Context, ch Change, a action) (Result, error) {
 		result.State, result.Outcome = EntryIntended, a.would
 		return result, a.judged(ctx)
 	}
-	if err := d.clockHolds(ctx); err != nil {
+	if err := c.clockHolds(ctx); err != nil {
 		return result, err
 	}
-	e, err := d.begin(ctx, ch, a)
+	e, err := c.begin(ctx, ch, a)
 	if err != nil {
 		return result, err
 	}
@@ -127,11 +127,11 @@ func (d *Desk) carry(ctx context.Context, ch Change, a action) (Result, error) {
 	if result.State = stateOf(cause); cause != nil {
 		result.Outcome = cause.Error()
 	}
-	e.State, e.Outcome, e.DoneAt = result.State, result.Outcome, d.now()
+	e.State, e.Outcome, e.DoneAt = result.State, result.Outcome, c.now()
 	// What was done must be told, also if the caller has stopped waiting.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), AuditWithin)
 	defer cancel()
-	if err := d.cfg.Audit.End(last, e); err != nil {
+	if err := c.cfg.Audit.End(last, e); err != nil {
 		return result, errors.Join(cause, &UnloggedError{e.ID, err})
 	}
 	return result, cause
@@ -144,16 +144,16 @@ func (a action) judged(ctx context.Context) error {
 	return a.judge(ctx)
 }
 
-func (d *Desk) begin(ctx context.Context, ch Change, a action) (Entry, error) {
+func (c *Clerk) begin(ctx context.Context, ch Change, a action) (Entry, error) {
 	raw := make([]byte, 16)
-	if _, err := io.ReadFull(d.cfg.Random, raw); err != nil {
+	if _, err := io.ReadFull(c.cfg.Random, raw); err != nil {
 		return Entry{}, fmt.Errorf("operator: read randomness: %w", err)
 	}
 	e := Entry{
-		ID: "au_" + hex.EncodeToString(raw), At: d.now(), Actor: strings.TrimSpace(ch.Actor), Action: a.name, Subject: a.subject,
+		ID: "au_" + hex.EncodeToString(raw), At: c.now(), Actor: strings.TrimSpace(ch.Actor), Action: a.name, Subject: a.subject,
 		Tenant: a.tenant, Reason: strings.TrimSpace(ch.Reason), Seen: string(ch.Seen), State: EntryIntended,
 	}
-	if err := d.cfg.Audit.Begin(ctx, e); err != nil {
+	if err := c.cfg.Audit.Begin(ctx, e); err != nil {
 		return e, fmt.Errorf("operator: the audit log can't be written, so nothing was changed: %w", err)
 	}
 	return e, nil

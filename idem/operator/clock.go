@@ -27,11 +27,11 @@ func (e *ClockError) Error() string {
 }
 
 // clockHolds compares the clock by which a change would be decided.
-func (d *Desk) clockHolds(ctx context.Context) error {
-	if d.cfg.ClockOff == nil {
+func (c *Clerk) clockHolds(ctx context.Context) error {
+	if c.cfg.ClockOff == nil {
 		return nil
 	}
-	off, err := d.cfg.ClockOff(ctx)
+	off, err := c.cfg.ClockOff(ctx)
 	if err != nil {
 		return fmt.Errorf("operator: compare the clock with the store's, so nothing was changed: %w", err)
 	}

@@ -54,6 +54,7 @@ type Config struct {
 // Desk is an operator's desk. It is safe for concurrent use.
 type Desk struct {
 	cfg      Config
+	clerk    *Clerk
 	operator *outbox.Operator
 	closer   *outbox.Operator
 	runner   *outbox.Runner
@@ -74,9 +75,12 @@ func New(cfg Config) (*Desk, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	d := &Desk{cfg: cfg, mint: storage.IDGenerator{Random: cfg.Random}}
+	clerk, err := NewClerk(ClerkConfig{Audit: cfg.Audit, Now: cfg.Now, ClockOff: cfg.ClockOff, Random: cfg.Random})
+	if err != nil {
+		return nil, err
+	}
+	d := &Desk{cfg: cfg, clerk: clerk, mint: storage.IDGenerator{Random: cfg.Random}}
 	open := opened{cfg.Store}
-	var err error
 	if d.operator, err = outbox.NewOperator(open, cfg.Topics, cfg.WakeUps, cfg.DeadLetters); err != nil {
 		return nil, err
 	}

@@ -1,10 +1,14 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -22,7 +26,7 @@ type Story struct {
 	Operation idem.OperationID `json:"operation"`
 	// Record is nil where native TTL has removed it.
 	Record *RecordView `json:"record"`
-	// Messages are its chain, in order.
+	// Messages are those of its chain that are there, in order: native TTL removes what has ended, one by one.
 	Messages []MessageView `json:"messages"`
 	// Application is what the application and its provider know.
 	Application any `json:"application,omitempty"`
@@ -162,15 +166,15 @@ func keptBy(m storage.Message) (kept []string) {
 // Inspect tells the story of an operation, by its id or that of one of its messages; by a scope, see
 // [Desk.InspectScope]. [ErrNotFound] where nothing is left of it.
 func (d *Desk) Inspect(ctx context.Context, id string) (Story, error) {
-	operation := idem.OperationID(id)
-	if of, _, err := idem.MessageID(id).Operation(); err == nil {
-		operation = of
+	operation, asked := idem.OperationID(id), 0
+	if of, n, err := idem.MessageID(id).Operation(); err == nil {
+		operation, asked = of, n
 	}
 	r, err := d.record(ctx, operation)
 	if err != nil {
 		return Story{}, err
 	}
-	return d.story(ctx, operation, r)
+	return d.story(ctx, operation, asked, r)
 }
 
 // InspectScope is [Desk.Inspect] for the present incarnation of a scope. The engine must have the Config.ScopeSecret of
@@ -187,12 +191,12 @@ func (d *Desk) InspectScope(ctx context.Context, scope idem.Scope) (Story, error
 	case r == nil:
 		return Story{}, ErrNotFound
 	}
-	return d.story(ctx, r.OperationID, r)
+	return d.story(ctx, r.OperationID, 0, r)
 }
 
-func (d *Desk) story(ctx context.Context, id idem.OperationID, r *storage.Record) (Story, error) {
+func (d *Desk) story(ctx context.Context, id idem.OperationID, asked int, r *storage.Record) (Story, error) {
 	s := Story{Operation: id, Messages: []MessageView{}}
-	messages, err := d.chain(ctx, id)
+	messages, err := d.chain(ctx, id, asked, r)
 	if err != nil {
 		return s, err
 	}
@@ -232,23 +236,67 @@ func (d *Desk) about(ctx context.Context, id idem.OperationID, begun time.Time) 
 	return d.Entries(ctx, min(max(since, time.Minute), SinceMax), string(id), ListMax)
 }
 
-// chain reads the messages of an operation, in order.
-func (d *Desk) chain(ctx context.Context, id idem.OperationID) ([]storage.Message, error) {
+// chain reads the messages of an operation that are there, in order. They are numbered without a gap; native TTL makes gaps once the
+// operation has ended, and leaves what waits for a person. The message with the number that was asked for is always looked for.
+func (d *Desk) chain(ctx context.Context, id idem.OperationID, asked int, r *storage.Record) ([]storage.Message, error) {
 	var all []storage.Message
 	for n := 1; ; n++ {
-		next := id.Message(n)
-		if _, _, err := next.Operation(); err != nil {
-			return all, nil
-		}
-		m, err := d.cfg.Store.Message(ctx, next)
-		switch {
-		case err != nil:
+		m, err := d.cfg.Store.Message(ctx, id.Message(n))
+		if err != nil {
 			return nil, fmt.Errorf("operator: read message: %w", err)
-		case m == nil:
-			return all, nil
+		}
+		if m == nil {
+			rest, err := d.left(ctx, id, n+1, max(asked, d.lastNumber(r, all)))
+			return append(all, rest...), err
 		}
 		all = append(all, *m)
 	}
+}
+
+// lastNumber is the highest number that a message beyond the first gap may have; 0 where none is there.
+func (d *Desk) lastNumber(r *storage.Record, before []storage.Message) int {
+	if r != nil {
+		if removed, may := r.RemoveAfter(); !may || d.now().Before(removed) { // messages outlive their record
+			return 0
+		}
+	}
+	if r != nil && r.Kind == idem.KindDeferred || len(before) > 0 && !before[0].Detached {
+		return outbox.ChainMax
+	}
+	return math.MaxInt
+}
+
+// readAtOnce is how many messages are looked for at once where most are not there.
+const readAtOnce = 20
+
+// left reads those of the messages from one number to another that are there, in order.
+func (d *Desk) left(ctx context.Context, id idem.OperationID, from, to int) ([]storage.Message, error) {
+	var ids []idem.MessageID
+	for n := from; n <= to; n++ {
+		next := id.Message(n)
+		if _, _, err := next.Operation(); err != nil { // no message has a higher number
+			break
+		}
+		ids = append(ids, next)
+	}
+	var all []storage.Message
+	for some := range slices.Chunk(ids, readAtOnce) {
+		found, errs := make([]*storage.Message, len(some)), make([]error, len(some))
+		var group sync.WaitGroup
+		for i, next := range some {
+			group.Go(func() { found[i], errs[i] = d.cfg.Store.Message(ctx, next) })
+		}
+		group.Wait()
+		if err := cmp.Or(errs...); err != nil {
+			return nil, fmt.Errorf("operator: read message: %w", err)
+		}
+		for _, m := range found {
+			if m != nil {
+				all = append(all, *m)
+			}
+		}
+	}
+	return all, nil
 }
 
 // Step is what a person may do next, or is waiting for.

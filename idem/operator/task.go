@@ -2,7 +2,7 @@ package operator
 
 import "context"
 
-// Task is a change of something that is the application's own, made at this desk as the library's are: with a reason, a dry
+// Task is a change of something that is the application's own, made at a desk, or by a clerk, as the library's are: with a reason, a dry
 // run and an entry in the audit log.
 type Task struct {
 	// Name and Subject are the entry's Action and Subject; both are required.
@@ -18,8 +18,10 @@ type Task struct {
 
 // Do carries out a change of the application's own.
 func (d *Desk) Do(ctx context.Context, t Task, ch Change) (Result, error) {
-	if t.Name == "" || t.Subject == "" || t.Act == nil {
-		return Result{}, &InvalidError{"task", "must have a name, a subject and an act"}
-	}
-	return d.carry(ctx, ch, action{name: t.Name, subject: t.Subject, tenant: t.Tenant, would: t.Would, judge: t.Judge, act: t.Act})
+	return d.clerk.Do(ctx, t, ch)
+}
+
+// carry makes a change of the library's.
+func (d *Desk) carry(ctx context.Context, ch Change, a action) (Result, error) {
+	return d.clerk.carry(ctx, ch, a)
 }

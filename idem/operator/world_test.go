@@ -75,6 +75,7 @@ type world struct {
 	queue  *memqueue.Queue
 	audit  *auditLog
 	desk   *operator.Desk
+	cfg    operator.Config
 	mint   storage.IDGenerator
 	// finding is what the provider's look-up, and the wrapped operation's, finds.
 	finding outbox.Finding
@@ -102,7 +103,7 @@ func newWorld(t *testing.T) *world {
 		Keys: outbox.Keys{Honoured: true, Retention: time.Hour},
 	})
 	w.ok(err)
-	w.desk, err = operator.New(operator.Config{
+	w.cfg = operator.Config{
 		Store: w.store, Engine: w.engine, Topics: topics, WakeUps: w.queue, DeadLetters: w.queue, Audit: w.audit,
 		Probes: map[string]outbox.Probe{"orders.import": func(context.Context, storage.Record) outbox.Finding { return w.wrapped }},
 		Application: func(_ context.Context, tenant string, id idem.OperationID, messages []operator.MessageView) (any, error) {
@@ -115,7 +116,8 @@ func newWorld(t *testing.T) *world {
 			}
 			return w.off(ctx)
 		},
-	})
+	}
+	w.desk, err = operator.New(w.cfg)
 	w.ok(err)
 	return w
 }
@@ -133,8 +135,23 @@ func (w *world) message(tenant string, change func(*storage.Message)) storage.Me
 	return w.messages(tenant, change)[0]
 }
 
-// messages leaves an operation of the tenant with messages as the changes make them.
+// messages leaves a pending operation of the tenant with messages as the changes make them.
 func (w *world) messages(tenant string, changes ...func(*storage.Message)) []storage.Message {
+	w.Helper()
+	return w.operation(tenant, func(*storage.Record) {}, changes...)
+}
+
+// ended leaves an operation that is completed, with messages as the changes make them.
+func (w *world) ended(changes ...func(*storage.Message)) []storage.Message {
+	w.Helper()
+	return w.operation("acme", func(r *storage.Record) {
+		r.State, r.Kind, r.Response.Status = storage.StateCompleted, idem.KindAtomic, 201
+		r.DoneAt, r.ExpiresAt, r.FreeAt = noon, noon.Add(r.Retention), noon.Add(r.Retention)
+	}, changes...)
+}
+
+// operation leaves an operation of the tenant, whose record and messages are as the changes make them.
+func (w *world) operation(tenant string, record func(*storage.Record), changes ...func(*storage.Message)) []storage.Message {
 	w.Helper()
 	owner, err := w.mint.Owner()
 	w.ok(err)
@@ -155,6 +172,7 @@ func (w *world) messages(tenant string, changes ...func(*storage.Message)) []sto
 		Key: key, State: storage.StatePending, OperationID: id, Epoch: 1, Owner: owner, Revision: storage.Revision(owner), Tenant: tenant, Operation: "payments.create",
 		Kind: idem.KindDeferred, Response: idem.Response{Status: 202}, CreatedAt: noon, Retention: 24 * time.Hour, SchemaVersion: storage.SchemaVersion,
 	}
+	record(&r)
 	send, err := w.store.Prepare(storage.Commit{Record: r, Now: noon, Messages: all, Token: string(owner)})
 	w.ok(err)
 	w.ok(send(w.Context()))

@@ -63,11 +63,12 @@ func (p parts) operatorChanges(audit *idemconstruct.Audit) []awsiam.PolicyStatem
 	})
 }
 
-// operatorMakesKeys is apart: who settles payments need not be who lets tenants in.
+// operatorMakesKeys is apart: who settles payments need not be who lets tenants in. GetItem on the log is for the clock that the command
+// compares, and for an entry whose reply was lost.
 func (p parts) operatorMakesKeys(audit *idemconstruct.Audit) []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{
 		idemconstruct.Allow([]string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Scan"}, p.apiKeys.TableArn()),
-		idemconstruct.Allow([]string{"dynamodb:PutItem", "dynamodb:UpdateItem"}, audit.Table.TableArn()),
+		idemconstruct.Allow([]string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}, audit.Table.TableArn()),
 	}
 }
 

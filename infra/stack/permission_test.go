@@ -134,7 +134,7 @@ var operatorMay = map[string][]string{
 	),
 	"OperatorKeys": {
 		"dynamodb:GetItem dynamodb:PutItem dynamodb:Scan dynamodb:UpdateItem on ApiKeys.Arn",
-		"dynamodb:PutItem dynamodb:UpdateItem on AuditTable.Arn",
+		"dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on AuditTable.Arn",
 	},
 }
 

@@ -42,7 +42,7 @@ func (c command) apiKeyOf(tenant, name string, more ...string) (api, string) {
 // payments-api.md "API keys": a key without the scope of a route is refused there, replays included, and nothing is executed.
 func TestAnAPIKeyDoesNoMoreThanItsScopes(t *testing.T) {
 	t.Parallel()
-	c := builtCommand(t)
+	c := builtCommand(t, mayMakeKeys)
 	reader, _ := c.apiKey("reader", "--scopes", "payments:read,operations:read")
 	r := pay("scopes", card("ok"))
 	reader.do(t, r).isProblem(t, http.StatusForbidden, "scope_missing")
@@ -63,7 +63,7 @@ func TestAnAPIKeyDoesNoMoreThanItsScopes(t *testing.T) {
 // paid for stays.
 func TestAnAPIKeyEnds(t *testing.T) {
 	t.Parallel()
-	c := builtCommand(t)
+	c := builtCommand(t, mayMakeKeys)
 	lost, subject := c.apiKey("lost")
 	until := time.Now().Add(40 * time.Second) // it is to be made, and to pay, before
 	brief, _ := c.apiKey("brief", "--expires", until.UTC().Format(time.RFC3339))
@@ -72,6 +72,10 @@ func TestAnAPIKeyEnds(t *testing.T) {
 	lost.get(t, "/v1/accounts/acct_1").is(t, http.StatusOK)
 	if done := said[operator.Result](c, "apikey", "revoke", subject, "--reason", "ticket 18", "--write"); done.State != operator.EntryDone {
 		t.Errorf("revoked: %+v", done)
+	}
+	if deployed.variables["IAM"] == "true" { // who makes and revokes keys may look at nothing else
+		c.exits(idemctl.ExitTrouble, "list", "dead")
+		c.exits(idemctl.ExitTrouble, "audit")
 	}
 	for name, key := range map[string]api{"expired": brief, "revoked": lost} {
 		eventually(t, 2*time.Minute, func() string {
@@ -90,7 +94,7 @@ func TestOneTenantIsLimitedWithoutADeployment(t *testing.T) {
 	t.Parallel()
 	const cacheAge = time.Minute
 	tenant := "tenant-" + rand.Text()[:8] // a test before, on this stack, may have left limits
-	c := builtCommand(t)
+	c := builtCommand(t, mayMakeKeys)
 	limited, _ := c.apiKeyOf(tenant, "limited")
 	limit := func(limits ...string) {
 		t.Helper()

@@ -90,7 +90,7 @@ func TestWakeUpThatAlwaysFails(t *testing.T) {
 	if made := chargesOf(t, r.key); len(made) != 0 {
 		t.Errorf("charged by a worker that could not read the message: %+v", made)
 	}
-	c := builtCommand(t)
+	c := builtCommand(t, mayRead, mayChange)
 	redrive := func(want sqsqueue.LetterAction, more ...string) {
 		t.Helper()
 		args := append([]string{"redrive", "--dead-letters", "--max", "1000", "--reason", "ticket 18"}, more...)

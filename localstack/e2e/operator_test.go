@@ -29,11 +29,19 @@ import (
 type command struct {
 	*testing.T
 	path string
-	// keys are those of a person who has the operators' policies.
+	// keys are those of a person who has some of the operators' policies.
 	keys aws.Credentials
 }
 
-func builtCommand(t *testing.T) command {
+// The variables that have the ARNs of the operators' policies.
+const (
+	mayRead     = "OPERATOR_READ_POLICY"
+	mayChange   = "OPERATOR_CHANGE_POLICY"
+	mayMakeKeys = "OPERATOR_KEYS_POLICY"
+)
+
+// builtCommand is the command of a person who has these policies, and no others.
+func builtCommand(t *testing.T, policies ...string) command {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "idemctl")
 	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "github.com/idem-go/idem-aws/functions/cmd/idemctl").CombinedOutput()
@@ -43,7 +51,7 @@ func builtCommand(t *testing.T) command {
 	c := command{t, path, aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test"}}
 	if deployed.variables["IAM"] == "true" { // who holds everybody against policies
 		person := newUser(t, "operator-"+rand.Text())
-		for _, policy := range []string{"OPERATOR_READ_POLICY", "OPERATOR_CHANGE_POLICY", "OPERATOR_KEYS_POLICY"} {
+		for _, policy := range policies {
 			person.iam("AttachUserPolicy", url.Values{"PolicyArn": {deployed.variables[policy]}})
 		}
 		c.keys = person.keys
@@ -89,7 +97,7 @@ var unproven = troubled("legacy_operator", provider.Rule{On: provider.LegacyChar
 // settlement as the worker's, and whoever decides about what they saw before is refused; the audit log tells of all of it.
 func TestOperatorResolvesWhatIsUnknown(t *testing.T) {
 	t.Parallel()
-	c, r := builtCommand(t), pay("operator", unproven)
+	c, r := builtCommand(t, mayRead, mayChange), pay("operator", unproven)
 	_, body := accept(t, r)
 	eventually(t, delivered, func() string {
 		if state := deployed.tenantA.readOperation(t, body.Operation).State; state != "unknown" {

@@ -14,6 +14,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/apikey"
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/operator/awsctl"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 	"github.com/idem-go/idem-aws/internal/token"
 )
@@ -34,6 +35,21 @@ func keyTable(ctx context.Context) (apikey.Table, error) {
 	}
 	aws, err := config.AWS(ctx)
 	return apikey.Table{Client: dynamodb.NewFromConfig(aws), Name: cfg.APIKeysTable}, err
+}
+
+// keyDesk is where a key is changed: it needs the table of keys and the audit log, and no more (policy OperatorKeys).
+func keyDesk(ctx context.Context) (apikey.Table, *operator.Clerk, error) {
+	cfg, err := read[config.OperatorKeyChanges]()
+	if err != nil {
+		return apikey.Table{}, nil, err
+	}
+	aws, err := config.AWS(ctx)
+	if err != nil {
+		return apikey.Table{}, nil, err
+	}
+	client := dynamodb.NewFromConfig(aws)
+	clerk, err := awsctl.NewClerk(client, cfg.AuditTable)
+	return apikey.Table{Client: client, Name: cfg.APIKeysTable}, clerk, err
 }
 
 type createKey struct {
@@ -82,7 +98,7 @@ const testNote = "a test key differs by its prefix only: it moves money wherever
 // Run implements the command. The entry of the audit log names the key by its id before there is one: a process that dies in
 // between leaves a key that nobody has, and that can be revoked.
 func (c *createKey) Run(d *idemctl.Desk) error {
-	keys, err := keyTable(d.Context())
+	keys, clerk, err := keyDesk(d.Context())
 	if err != nil {
 		return err
 	}
@@ -100,7 +116,7 @@ func (c *createKey) Run(d *idemctl.Desk) error {
 	if !c.Write {
 		subject = c.Name // a dry run makes none
 	}
-	result, err := d.Do(operator.Task{
+	result, err := clerk.Do(d.Context(), operator.Task{
 		Name: "apikey create", Subject: subject, Tenant: c.Tenant,
 		Would: fmt.Sprintf("create a key of %s that is for %s and expires %s, with %s", c.Tenant, apikey.JoinScopes(new.Scopes), day(new.ExpiresAt), limitWords(new.Limits)),
 		Act:   func(ctx context.Context) (string, error) { return "created", keys.Insert(ctx, new) },
@@ -147,7 +163,7 @@ func (r *revokeKey) Validate() error {
 
 // Run implements the command.
 func (r *revokeKey) Run(d *idemctl.Desk) error {
-	keys, err := keyTable(d.Context())
+	keys, clerk, err := keyDesk(d.Context())
 	if err != nil {
 		return err
 	}
@@ -158,7 +174,7 @@ func (r *revokeKey) Run(d *idemctl.Desk) error {
 	case found == nil:
 		return operator.ErrNotFound
 	}
-	result, err := d.Do(operator.Task{
+	result, err := clerk.Do(d.Context(), operator.Task{
 		Name: "apikey revoke", Subject: r.ID, Tenant: found.Tenant, Would: fmt.Sprintf("revoke the key %q of %s", found.Name, found.Tenant),
 		Act: func(ctx context.Context) (string, error) {
 			key, err := keys.Revoke(ctx, r.ID, strings.TrimSpace(r.Actor), time.Now())

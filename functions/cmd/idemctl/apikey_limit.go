@@ -56,7 +56,7 @@ func (l *limitKeys) limits() apikey.Limits {
 
 // Run implements the command. Whoever dies on the way leaves some keys with the limits of before: the same command goes on.
 func (l *limitKeys) Run(d *idemctl.Desk) error {
-	table, err := keyTable(d.Context())
+	table, clerk, err := keyDesk(d.Context())
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (l *limitKeys) Run(d *idemctl.Desk) error {
 		return operator.ErrNotFound
 	}
 	limits := l.limits()
-	result, err := d.Do(operator.Task{
+	result, err := clerk.Do(d.Context(), operator.Task{
 		Name: "apikey limit", Subject: l.Tenant, Tenant: l.Tenant,
 		Would: fmt.Sprintf("give %d keys of %s %s in place of %s", len(keys), l.Tenant, limitWords(limits), limitWords(limitsOf(keys))),
 		Act: func(ctx context.Context) (string, error) {

@@ -101,7 +101,7 @@ func wired(ctx context.Context) (config.Operator, delivery.Parts, error) {
 	if err != nil {
 		return cfg, parts, err
 	}
-	return cfg, parts, parts.CheckShards(ctx)
+	return cfg, parts, parts.SameShards(ctx)
 }
 
 // compare runs the drift job for a window.

@@ -19,6 +19,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/middleware"
@@ -478,4 +479,28 @@ func TestMissingVariablesAreUsage(t *testing.T) {
 			t.Errorf("%q exits with %d, and does not list the variables in one line: %s", args, code, &errs)
 		}
 	}
+}
+
+// An operator has the functions' number of shards: no command changes it, because sweep and reconciler start by it.
+func TestNoCommandChangesTheNumberOfShards(t *testing.T) {
+	d := newDesk(t)
+	starts := func() error { // as sweep and reconciler do, with 8
+		store, err := dynamo.New(d.Client, dynamo.Config{IdempotencyTable: d.Idempotency, OutboxTable: d.Outbox, Shards: 8})
+		d.ok(err)
+		return store.CheckShards(t.Context())
+	}
+	d.ok(starts())
+	for _, shards := range []string{"16", "4"} {
+		t.Setenv("OUTBOX_SHARDS", shards)
+		for _, args := range [][]string{{"list", "unknown"}, {"sweep", "--reason", "ticket 17", "--write"}} {
+			if _, errs := d.exits(idemctl.ExitUsage, args...); !strings.Contains(errs, "OUTBOX_SHARDS") || !strings.Contains(errs, "must be 8") {
+				t.Errorf("%q: %s", args, errs)
+			}
+		}
+		if err := starts(); err != nil {
+			t.Errorf("%s: a function starts no more: %v", shards, err)
+		}
+	}
+	t.Setenv("OUTBOX_SHARDS", "8")
+	d.exits(idemctl.ExitOK, "list", "unknown")
 }

@@ -165,6 +165,13 @@ type OperatorKeys struct {
 	APIKeysTable string `env:"API_KEYS_TABLE,notEmpty"`
 }
 
+// OperatorKeyChanges is that of those that change a key. They need nothing else of the stack, so that a person may have no more.
+type OperatorKeyChanges struct {
+	OperatorKeys
+	// AuditTable keeps what operators change. The sweep function starts without it, and then no alarm tells of a change by hand.
+	AuditTable string `env:"AUDIT_TABLE,notEmpty"`
+}
+
 func (k APIKeys) check(needed string) error {
 	if k.APIKeysTable == "" {
 		return fmt.Errorf("configuration: API_KEYS_TABLE is not set, which %s needs", needed)

@@ -51,13 +51,23 @@ func (s *Store) QueuedRecords(
 	return s.stored.QueuedRecords(ctx, queue, shard, until, limit, cursor)
 }
 
-// CheckShards ends the start of what lists the queues, sweep, reconciler and operators, where it has fewer shards than rows were
-// written with. Where the table can't be asked now, they start, and ask before they list.
+// CheckShards ends the start of what lists the queues, sweep and reconciler, where it has fewer shards than rows were written with. Where the table can't be asked now, they start, and ask before they list.
 func (p Parts) CheckShards(ctx context.Context) error {
 	if err := p.askShards(ctx); errors.As(err, new(*idem.ConfigError)) {
 		return fmt.Errorf("configuration: OUTBOX_SHARDS: %w", err)
 	}
 	return nil
+}
+
+// SameShards is for an operator's command, which does not decide the number: it ends where it has another than the functions, or where
+// the table can't be asked. It writes nothing, and what lists does not ask again.
+func (p Parts) SameShards(ctx context.Context) error {
+	err := p.Store.rows.SameShards(ctx)
+	if errors.As(err, new(*idem.ConfigError)) {
+		return fmt.Errorf("configuration: OUTBOX_SHARDS: %w", err)
+	}
+	p.Store.shards.checked.Store(err == nil)
+	return err
 }
 
 // RecordShards is for the start of what only writes: its number is recorded, so that those who list are refused a lower one. It

@@ -57,6 +57,50 @@ func TestWhoListsRefusesFewerShardsThanWhoWritesHas(t *testing.T) {
 	}
 }
 
+// An operator's process has the functions' number: it writes none, also where it lists, and ends where it can't know.
+func TestAnOperatorHasTheFunctionsShards(t *testing.T) {
+	stage := lambdatest.New(t)
+	writer, _ := parts(t, "8")
+	writer.RecordShards(t.Context())
+	for _, shards := range []string{"4", "29"} {
+		operator, _ := parts(t, shards)
+		err := operator.SameShards(t.Context())
+		if refused, ok := errors.AsType[*idem.ConfigError](err); !ok || refused.Rule != "must be 8, the number that rows are written with" || !strings.Contains(err.Error(), "OUTBOX_SHARDS") {
+			t.Errorf("%s: %v", shards, err)
+		}
+	}
+	operator, _ := parts(t, "8")
+	if err := operator.SameShards(t.Context()); err != nil {
+		t.Error(err)
+	}
+	t.Setenv("IDEMPOTENCY_TABLE", "not-there")
+	lost, _ := parts(t, "8")
+	if err := lost.SameShards(t.Context()); err == nil || errors.As(err, new(*idem.ConfigError)) {
+		t.Errorf("without the table: %v", err)
+	}
+	t.Setenv("IDEMPOTENCY_TABLE", stage.Idempotency)
+	lister, _ := parts(t, "8")
+	if err := lister.CheckShards(t.Context()); err != nil {
+		t.Errorf("a function starts no more: %v", err)
+	}
+}
+
+// Without a number that is kept, an operator's list keeps none.
+func TestAnOperatorsListKeepsNoNumberOfShards(t *testing.T) {
+	lambdatest.New(t)
+	operator, _ := parts(t, "29")
+	if err := operator.SameShards(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := operator.Store.QueuedMessages(t.Context(), storage.QueueDead, 0, time.Now(), 1, ""); err != nil {
+		t.Fatal(err)
+	}
+	writer, _ := parts(t, "8")
+	if err := writer.CheckShards(t.Context()); err != nil {
+		t.Errorf("a function starts no more: %v", err)
+	}
+}
+
 // While a deployment raises the number, instances of before start still: what they write is listed.
 func TestWhoWritesGoesOnUnderFewerShardsAndSaysSo(t *testing.T) {
 	lambdatest.New(t)

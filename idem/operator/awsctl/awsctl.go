@@ -125,7 +125,7 @@ func (c Config) build(ctx context.Context) (*operator.Desk, error) {
 		return nil, err
 	}
 	if desk.Now == nil && desk.ClockOff == nil {
-		desk.ClockOff = clockOff(deployment.dynamoDB(), deployment.name(Idempotency))
+		desk.ClockOff = clockOff(deployment.dynamoDB(), deployment.AuditTable)
 	}
 	return operator.New(desk)
 }

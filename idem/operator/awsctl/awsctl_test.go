@@ -132,8 +132,9 @@ func TestWrongVariablesAreNamed(t *testing.T) {
 	}
 }
 
-// An operator with fewer shards than rows were written with would see some of them only.
-func TestFewerShardsThanWrittenAreRefused(t *testing.T) {
+// An operator with fewer shards than rows were written with would see some of them only, and what one with more writes the functions would
+// not see. Neither changes the number, by which sweep and reconciler start.
+func TestAnOperatorHasTheFunctionsShards(t *testing.T) {
 	d := deploy(t)
 	store, err := dynamo.New(dynamotest.Client(*d.aws.BaseEndpoint), dynamo.Config{
 		IdempotencyTable: d.variables[environment.IdempotencyTable], OutboxTable: d.variables[environment.OutboxTable], Shards: 8,
@@ -144,9 +145,17 @@ func TestFewerShardsThanWrittenAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, errs := d.exits(idemctl.ExitUsage, "list", "dead"); !strings.Contains(errs, environment.OutboxShards) || !strings.Contains(errs, "at least 8") {
-		t.Error(errs)
+	for _, shards := range []string{"4", "16"} {
+		d.variables[environment.OutboxShards] = shards
+		if _, errs := d.exits(idemctl.ExitUsage, "list", "unknown"); !strings.Contains(errs, environment.OutboxShards) || !strings.Contains(errs, "must be 8") {
+			t.Errorf("%s: %s", shards, errs)
+		}
 	}
+	if err := store.CheckShards(t.Context()); err != nil {
+		t.Errorf("a function starts no more: %v", err)
+	}
+	d.variables[environment.OutboxShards] = "8"
+	d.exits(idemctl.ExitOK, "list", "unknown")
 }
 
 // The console says which deployment it is about, and what the application says of it counts.

@@ -11,13 +11,13 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
-// clockOff asks DynamoDB for a record that does not exist, and compares this machine's clock with the Date of the answer, which
+// clockOff asks DynamoDB for an entry of the audit log that does not exist, and compares this machine's clock with the Date of the answer, which
 // is of whole seconds. The SDK corrects the time of its signatures by itself, so that nothing else complains of a wrong
 // clock. An emulator that says no Date is as if the clocks agreed.
 func clockOff(client *dynamodb.Client, table string) func(context.Context) (time.Duration, error) {
 	return func(ctx context.Context) (time.Duration, error) {
 		out, err := client.GetItem(ctx, &dynamodb.GetItemInput{
-			TableName: &table, Key: map[string]types.AttributeValue{schema.RecordKey: &types.AttributeValueMemberS{Value: "clock"}},
+			TableName: &table, Key: map[string]types.AttributeValue{schema.EntryID: &types.AttributeValueMemberS{Value: "clock"}},
 		})
 		if err != nil {
 			return 0, about(table, err)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/go-json-experiment/json"
 
@@ -42,7 +41,7 @@ var (
 // keysIn are the keys of a deployment's table, and the id of the KMS key that wraps them.
 type keysIn struct {
 	*tablekeys.Keys
-	aws          aws.Config
+	of           Deployment
 	table, kmsID string
 }
 
@@ -54,14 +53,14 @@ func (c Config) keys(ctx context.Context) (in keysIn, err error) {
 	if of.KeysTable == "" || of.KMSKeyID == "" {
 		return in, idemctl.Environment(fmt.Errorf("%s and %s are not set: this stack encrypts nothing, or you may not see its keys", environment.KeysTable, environment.KMSKeyID))
 	}
-	in.aws, in.table, in.kmsID = of.AWS, of.KeysTable, of.KMSKeyID
+	in.of, in.table, in.kmsID = of, of.KeysTable, of.KMSKeyID
 	if arn := keyARNForm.FindStringSubmatch(of.KMSKeyID); arn != nil {
 		in.kmsID = arn[2]
 	}
 	if !keyIDForm.MatchString(in.kmsID) {
 		return in, idemctl.Environment(fmt.Errorf("%s = %q: must be the id or the ARN of the key, and no alias: it is compared with another Region's", environment.KMSKeyID, of.KMSKeyID))
 	}
-	wrapper, err := awskms.New(kms.NewFromConfig(in.aws), of.KMSKeyID)
+	wrapper, err := awskms.New(kms.NewFromConfig(in.of.AWS), of.KMSKeyID)
 	if err != nil {
 		return in, err
 	}
@@ -124,7 +123,7 @@ func (e *exportKeys) Run(d *idemctl.Desk) error {
 	if e.Under != "" {
 		under = keyARNForm.FindStringSubmatch(e.Under)[2]
 	}
-	return shown(d, e.Write, operator.Task{
+	return shown(d, in.of, e.Write, operator.Task{
 		Name: "keys export", Subject: "keys of " + in.table, Would: fmt.Sprintf("write the keys of %d tenants, wrapped under %s, to %s", len(all), under, e.File),
 		Judge: func(context.Context) error {
 			if _, err := os.Lstat(e.File); !errors.Is(err, os.ErrNotExist) {
@@ -149,7 +148,7 @@ func (e *exportKeys) Run(d *idemctl.Desk) error {
 
 // rewrap wraps everything anew under a KMS key of another Region.
 func (in keysIn) rewrap(ctx context.Context, all []tablekeys.Wrapped, arn, endpoint string) error {
-	to, err := awskms.New(kms.NewFromConfig(in.aws, func(o *kms.Options) {
+	to, err := awskms.New(kms.NewFromConfig(in.of.AWS, func(o *kms.Options) {
 		o.Region = keyARNForm.FindStringSubmatch(arn)[1]
 		if endpoint != "" {
 			o.BaseEndpoint = &endpoint
@@ -203,7 +202,7 @@ func (i *importKeys) Run(d *idemctl.Desk) error {
 	if err := file.erase(i.Erased); err != nil {
 		return idemctl.Environment(err)
 	}
-	return shown(d, i.Write, operator.Task{
+	return shown(d, in.of, i.Write, operator.Task{
 		Name: "keys import", Subject: "keys of " + in.table,
 		Would: fmt.Sprintf("put the keys of %d tenants, exported %s, into %s", len(file.Tenants), file.ExportedAt.UTC().Format(time.RFC3339), in.table),
 		Judge: func(ctx context.Context) error { return in.takes(ctx, file) },
@@ -262,7 +261,7 @@ func (e *eraseKeys) Run(d *idemctl.Desk) error {
 	if err != nil {
 		return err
 	}
-	return shown(d, e.Write, operator.Task{
+	return shown(d, in.of, e.Write, operator.Task{
 		Name: "keys erase", Subject: "keys of " + in.table,
 		Would: fmt.Sprintf("erase the keys of tenant %q for good: stored answers, and messages that wait for their delivery, are never read again", e.Tenant),
 		Judge: func(ctx context.Context) error {

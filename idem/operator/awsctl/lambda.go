@@ -108,7 +108,7 @@ func (l Lambda) open(ctx context.Context) (Opened, error) {
 	if err != nil { // a line for each variable
 		return Opened{}, idemctl.Environment(errors.New(strings.ReplaceAll(err.Error(), "\n", "; ")))
 	}
-	if err := app.CheckShards(ctx); errors.As(err, new(*idem.ConfigError)) {
+	if err := app.SameShards(ctx); errors.As(err, new(*idem.ConfigError)) {
 		return Opened{}, idemctl.Environment(fmt.Errorf("%s: %w", environment.OutboxShards, err))
 	} else if err != nil {
 		return Opened{}, err

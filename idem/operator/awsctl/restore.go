@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -13,18 +14,74 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/operator"
 )
 
-// begin starts the restore of one table, unless its target is there.
+// unbegun are the tables whose restore is still to be begun. A target that is there must be of the same source: tables of two instants
+// are torn, and look whole.
+func (r *restoreTables) unbegun(ctx context.Context, client *dynamodb.Client, tables []Table) (sources []string, err error) {
+	for _, t := range tables {
+		target := t.Name + r.Suffix
+		there, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &target})
+		if isA[*types.ResourceNotFoundException](err) {
+			sources = append(sources, t.Name)
+			continue
+		}
+		if err != nil {
+			return nil, about(target, err)
+		}
+		same, err := r.made(ctx, client, t.Name, there.Table.RestoreSummary)
+		if err != nil {
+			return nil, err
+		}
+		if !same {
+			return nil, fmt.Errorf("%w: table %s is there already, and %s, not of %s: take another --suffix", operator.ErrRefused, target, madeOf(there.Table.RestoreSummary), r.source())
+		}
+	}
+	return sources, nil
+}
+
+// made says whether a table that is there was made by a restore of the same source as this one.
+func (r *restoreTables) made(ctx context.Context, client *dynamodb.Client, source string, was *types.RestoreSummary) (bool, error) {
+	if was == nil {
+		return false, nil
+	}
+	if r.Backup != "" {
+		backup, err := backupOf(ctx, client, source, r.Backup)
+		return aws.ToString(was.SourceBackupArn) == backup, err
+	}
+	return was.SourceBackupArn == nil && strings.HasSuffix(aws.ToString(was.SourceTableArn), ":table/"+source) &&
+		aws.ToTime(was.RestoreDateTime).Equal(r.instant()), nil
+}
+
+// madeOf says what a table was restored from.
+func madeOf(was *types.RestoreSummary) string {
+	switch {
+	case was == nil:
+		return "nothing says that it was restored"
+	case was.SourceBackupArn != nil:
+		return "was restored from " + *was.SourceBackupArn
+	}
+	return fmt.Sprintf("was restored from %s of %s", aws.ToString(was.SourceTableArn), aws.ToTime(was.RestoreDateTime).UTC().Format(time.RFC3339))
+}
+
+// instant is what is restored to: point-in-time recovery knows whole seconds.
+func (r *restoreTables) instant() time.Time { return r.To.UTC().Truncate(time.Second) }
+
+// source says what is restored from.
+func (r *restoreTables) source() string {
+	if r.Backup != "" {
+		return "backup " + r.Backup
+	}
+	return r.instant().Format(time.RFC3339)
+}
+
+// begin starts the restore of one table.
 func (r *restoreTables) begin(ctx context.Context, client *dynamodb.Client, source string) error {
 	target := source + r.Suffix
-	_, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &target})
-	if !isA[*types.ResourceNotFoundException](err) {
-		return about(target, err) // it was begun before
-	}
 	if r.Backup == "" {
-		_, err = client.RestoreTableToPointInTime(ctx, &dynamodb.RestoreTableToPointInTimeInput{
-			SourceTableName: &source, TargetTableName: &target, RestoreDateTime: aws.Time(r.To),
+		_, err := client.RestoreTableToPointInTime(ctx, &dynamodb.RestoreTableToPointInTimeInput{
+			SourceTableName: &source, TargetTableName: &target, RestoreDateTime: aws.Time(r.instant()),
 		})
 		return about(target, err)
 	}

@@ -129,7 +129,7 @@ func (p *prepareTables) Run(d *idemctl.Desk) error {
 	if err != nil {
 		return err
 	}
-	return shown(d, p.Write, operator.Task{
+	return shown(d, deployment, p.Write, operator.Task{
 		Name: "tables prepare", Subject: "tables " + deployment.name(Idempotency) + p.Suffix, Would: "switch on time to live, stream, point-in-time recovery and protection from deletion",
 		Act: func(ctx context.Context) (string, error) { return "prepared", prepareAll(ctx, deployment, p.Suffix) },
 	}, p.Change())
@@ -137,7 +137,7 @@ func (p *prepareTables) Run(d *idemctl.Desk) error {
 
 type restoreTables struct {
 	of     tablesOf  `kong:"-"`
-	To     time.Time `xor:"source" help:"The instant to restore to, RFC 3339, within what point-in-time recovery reaches back."`
+	To     time.Time `xor:"source" help:"The instant to restore to, RFC 3339, to the second, within what point-in-time recovery reaches back."`
 	Backup string    `xor:"source" help:"Name of on-demand backups to restore from instead, one of each table."`
 	Suffix string    `required:"" help:"What the new tables' names end with."`
 	idemctl.Reasoned
@@ -154,32 +154,37 @@ func (r *restoreTables) Validate() error {
 	return nil
 }
 
-// Run implements the command. It may be repeated with the same suffix: what was begun is waited for.
+// Run implements the command. It may be repeated with the same suffix and source: what was begun is waited for.
 func (r *restoreTables) Run(d *idemctl.Desk) error {
 	deployment, err := r.of.deployment(d.Context())
 	if err != nil {
 		return err
 	}
-	source := "backup " + r.Backup
-	if r.Backup == "" {
-		source = r.To.UTC().Format(time.RFC3339)
-	}
-	return shown(d, r.Write, operator.Task{
-		Name: "tables restore", Subject: "tables " + deployment.name(Idempotency) + r.Suffix, Would: fmt.Sprintf("restore %d tables to %s", len(deployment.Tables), source),
+	client, sources := deployment.dynamoDB(), []string(nil)
+	return shown(d, deployment, r.Write, operator.Task{
+		Name: "tables restore", Subject: "tables " + deployment.name(Idempotency) + r.Suffix, Would: fmt.Sprintf("restore %d tables to %s", len(deployment.Tables), r.source()),
+		Judge: func(ctx context.Context) (err error) {
+			sources, err = r.unbegun(ctx, client, deployment.Tables)
+			return err
+		},
 		Act: func(ctx context.Context) (string, error) {
-			for _, t := range deployment.Tables {
-				if err := r.begin(ctx, deployment.dynamoDB(), t.Name); err != nil {
+			for _, source := range sources {
+				if err := r.begin(ctx, client, source); err != nil {
 					return "", err
 				}
 			}
-			return "restored to " + source, prepareAll(ctx, deployment, r.Suffix)
+			return "restored to " + r.source(), prepareAll(ctx, deployment, r.Suffix)
 		},
 	}, r.Change())
 }
 
-// shown carries a task out and shows what came of it.
-func shown(d *idemctl.Desk, write bool, t operator.Task, ch operator.Change) error {
-	result, err := d.Do(t, ch)
+// shown carries a task out and shows what came of it. It needs no desk: the tables may be what is gone.
+func shown(d *idemctl.Desk, of Deployment, write bool, t operator.Task, ch operator.Change) error {
+	clerk, err := NewClerk(of.dynamoDB(), of.AuditTable)
+	if err != nil {
+		return err
+	}
+	result, err := clerk.Do(d.Context(), t, ch)
 	if idemctl.Unfinished(err) {
 		return err
 	}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/operator"
@@ -10,8 +11,8 @@ import (
 
 // summary says in a sentence or two how an operation stands: what keeps it first.
 func summary(s operator.Story, now time.Time) (text string, tone tone) {
-	for i, m := range s.Messages {
-		at := fmt.Sprintf("Message %d of %d (%s)", i+1, len(s.Messages), m.Topic)
+	for _, m := range s.Messages {
+		at := fmt.Sprintf("Message %s of %s (%s)", numberOf(m), numberOf(s.Messages[len(s.Messages)-1]), m.Topic)
 		switch m.State {
 		case storage.MessageDead:
 			return at + " is dead: it was given up, or its evidence could not be settled" + inBrackets(tried(m)) + ". Nothing moves it but an operator.", bad
@@ -47,6 +48,12 @@ func summary(s operator.Story, now time.Time) (text string, tone tone) {
 	default:
 		return fmt.Sprintf("It is completed. Every retry gets the stored answer, status %d.", r.ResponseStatus), good
 	}
+}
+
+// numberOf is a message's number in its chain: others of it may have been removed.
+func numberOf(m operator.MessageView) string {
+	_, number, _ := strings.Cut(string(m.ID), ".")
+	return number
 }
 
 func inBrackets(text string) string {

@@ -64,7 +64,7 @@ func timelineOf(s operator.Story, facts Facts, now time.Time) timeline {
 	t := timeline{Lanes: []string{"Record"}, Now: now}
 	t.record(s.Record)
 	for i, m := range s.Messages {
-		t.Lanes = append(t.Lanes, fmt.Sprintf("Message %d", i+1))
+		t.Lanes = append(t.Lanes, "Message "+numberOf(m))
 		t.message(m, i+1)
 	}
 	if len(facts.Objects) > 0 {

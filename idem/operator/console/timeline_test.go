@@ -18,8 +18,8 @@ func story() (operator.Story, Facts) {
 	return operator.Story{
 			Record: &operator.RecordView{State: storage.StatePending, Kind: idem.KindDeferred, Operation: "payouts.create", CreatedAt: noon},
 			Messages: []operator.MessageView{
-				{State: storage.MessageDelivered, Topic: "screenings", Reference: "scr_1", CreatedAt: noon, FirstClaimedAt: noon, OpenSince: noon, DoneAt: noon.Add(time.Second)},
-				{State: storage.MessageUnknown, Topic: "payouts", UnansweredCalls: 3, DiedClaims: 1, CreatedAt: noon.Add(time.Second), FirstClaimedAt: noon.Add(2 * time.Second), OpenSince: noon.Add(2 * time.Second)},
+				{ID: "op_1.1", State: storage.MessageDelivered, Topic: "screenings", Reference: "scr_1", CreatedAt: noon, FirstClaimedAt: noon, OpenSince: noon, DoneAt: noon.Add(time.Second)},
+				{ID: "op_1.2", State: storage.MessageUnknown, Topic: "payouts", UnansweredCalls: 3, DiedClaims: 1, CreatedAt: noon.Add(time.Second), FirstClaimedAt: noon.Add(2 * time.Second), OpenSince: noon.Add(2 * time.Second)},
 			},
 			Audit: []operator.Entry{{At: noon.Add(time.Minute), Actor: "ada", Action: "close", State: operator.EntryRefused, Reason: "ticket 17"}},
 		}, Facts{Objects: []Object{

@@ -117,6 +117,42 @@ func TestOperationPage(t *testing.T) {
 	b.get(http.StatusNotFound, "/operation/"+string(id[:len(id)-4])+"AAAA")
 }
 
+// Two objects may have one reference, such as a charge and its refund: a card settles the message whose key it was made under, by what it
+// proves, and no other one.
+func TestACardSettlesItsOwnMessage(t *testing.T) {
+	w := newWorld(t)
+	detached := func(m *storage.Message) { dead(m); m.Detached = true }
+	id := w.operation(completed, delivered, detached, detached)
+	w.known = told{Objects: []console.Object{
+		{Message: id.Message(1), Reference: "42", Outcome: "declined"}, {Message: id.Message(2), Reference: "42", Outcome: "delivered"},
+		{Message: id.Message(3), Reference: "42"}, {Message: id.Message(3), Reference: "42", Outcome: "declined"},
+	}}
+	cards := strings.Split(w.served().get(http.StatusOK, "/operation/"+string(id)), `<div class="card">`)[1:5]
+	for i, want := range []string{"", "outcome=delivered&amp;reference=42&amp;seen=dead", "", "outcome=declined&amp;reference=42&amp;seen=dead"} {
+		button := strings.Contains(cards[i], "Resolve with this as evidence")
+		if button != (want != "") || !strings.Contains(cards[i], want) || button && !strings.Contains(cards[i], "subject="+string(id.Message(min(i+1, 3)))) {
+			t.Errorf("card %d, want %q: %s", i, want, cards[i])
+		}
+	}
+}
+
+// A dead message has its page after native TTL has removed the record and the messages before it, and keeps its number there.
+func TestOperationPageOfWhatIsLeft(t *testing.T) {
+	w := newWorld(t)
+	removed := func(m *storage.Message) { delivered(m); m.Detached, m.RemoveAt = true, noon.Add(48*time.Hour) }
+	id := w.operation(func(r *storage.Record) { completed(r); r.Kind, r.FreeAt = idem.KindAtomic, r.ExpiresAt }, removed, func(m *storage.Message) { dead(m); m.Detached = true })
+	w.advance(49 * time.Hour)
+	if records, messages := w.memory.Expire(w.clock()); records != 1 || messages != 1 {
+		t.Fatalf("%d records and %d messages expire", records, messages)
+	}
+	b := w.served()
+	page := b.get(http.StatusOK, "/operation/"+string(id))
+	b.shows(page, "Message 2 of 2 (payments.charges) is dead", "Message 2: ")
+	if form := b.link(page, "/change?action=redrive"); form.Get("subject") != string(id.Message(2)) {
+		t.Errorf("%v", form)
+	}
+}
+
 // A provider that could not be asked may have the charge: the page does not say that it shows nothing. Of the messages that it was
 // asked about it does.
 func TestOperationPageOfAProviderThatCouldNotBeAsked(t *testing.T) {

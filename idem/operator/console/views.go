@@ -141,9 +141,15 @@ type operationPage struct {
 	Timeline timeline
 	Picture  picture
 	Offers   []offer
-	Settles  map[string]string
+	Objects  []card
 	// Fence is another one whenever anything was written that a change would be fenced by.
 	Fence string
+}
+
+// card is what the provider has made, and where it settles its message; "" where it does not.
+type card struct {
+	Object
+	Settles string
 }
 
 // offer is a step that a person may take, and where.
@@ -171,7 +177,7 @@ func (c *Console) operation(w http.ResponseWriter, r *http.Request) error {
 
 func (c *Console) pageOf(story operator.Story) operationPage {
 	now := c.now()
-	page := operationPage{Story: story, Fence: fenceOf(story), Settles: map[string]string{}}
+	page := operationPage{Story: story, Fence: fenceOf(story)}
 	if told, ok := story.Application.(Factual); ok {
 		page.Facts, page.Factual = told.Facts(), true
 	}
@@ -188,9 +194,7 @@ func (c *Console) pageOf(story operator.Story) operationPage {
 		page.Offers = append(page.Offers, o)
 	}
 	for _, object := range page.Facts.Objects {
-		if link := c.settleLink(story.Steps, seen, object); link != "" {
-			page.Settles[object.Reference] = link
-		}
+		page.Objects = append(page.Objects, card{object, c.settleLink(story.Steps, seen, object)})
 	}
 	return page
 }

@@ -45,10 +45,12 @@ type world struct {
 	// now is the time in Unix milliseconds.
 	now   atomic.Int64
 	store *faulty.Store
-	log   *memlog.Log
-	desk  *operator.Desk
-	mint  storage.IDGenerator
-	cfg   console.Config
+	// memory is what store keeps rows in.
+	memory *memstore.Store
+	log    *memlog.Log
+	desk   *operator.Desk
+	mint   storage.IDGenerator
+	cfg    console.Config
 	// known is what the application knows; by default nothing.
 	known any
 	// settled counts how often evidence was settled.
@@ -59,9 +61,10 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{T: t, log: memlog.New(), mint: storage.IDGenerator{Random: rand.NewChaCha8([32]byte{9})}}
 	w.now.Store(noon.UnixMilli())
-	inner, err := memstore.New(memstore.Config{Now: w.clock, Shards: 2})
+	var err error
+	w.memory, err = memstore.New(memstore.Config{Now: w.clock, Shards: 2})
 	w.ok(err)
-	w.store = faulty.New(inner)
+	w.store = faulty.New(w.memory)
 	engine, err := idem.New(w.store, idem.Config{Now: w.clock, Random: w.mint.Random, Logger: slog.New(slog.DiscardHandler)})
 	w.ok(err)
 	topics, err := outbox.NewTopics(outbox.Config{Now: w.clock, Random: w.mint.Random, Logger: slog.New(slog.DiscardHandler)}, outbox.Topic{

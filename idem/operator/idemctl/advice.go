@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"regexp"
 	"strings"
 
@@ -72,7 +73,7 @@ type answered interface{ ErrorCode() string }
 
 // isTrouble says whether an error is of what was asked, and not of what the environment says.
 func isTrouble(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.As(err, new(answered))
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.As(err, new(answered)) || errors.As(err, new(net.Error))
 }
 
 // inWords is an error without the names of packages.

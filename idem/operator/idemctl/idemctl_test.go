@@ -3,6 +3,8 @@ package idemctl_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -243,8 +245,10 @@ func TestTrouble(t *testing.T) {
 		t.Errorf("%s", errs)
 	}
 	// What makes the desk asks AWS, too: for a secret, for instance.
-	w.app.Build = func(context.Context) (*operator.Desk, error) { return nil, context.DeadlineExceeded }
-	w.types(idemctl.ExitTrouble, "inspect", id)
+	for _, err := range []error{context.DeadlineExceeded, fmt.Errorf("read: %w", &net.OpError{Op: "dial", Err: errors.New("connection refused")})} {
+		w.app.Build = func(context.Context) (*operator.Desk, error) { return nil, err }
+		w.types(idemctl.ExitTrouble, "inspect", id)
+	}
 }
 
 // What the application made is found by its own id, and the tenant's only.

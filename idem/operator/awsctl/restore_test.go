@@ -1,0 +1,227 @@
+package awsctl_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/lambdaapp/environment"
+	"github.com/idem-go/idem-aws/idem/operator/idemctl"
+)
+
+// restorer stands before the emulator and answers what it does not know: restores, backups, and what a table was restored from.
+type restorer struct {
+	*testing.T
+	behind http.Handler
+	// make makes a table.
+	make func(name string)
+
+	mu sync.Mutex
+	// summaries are what the tables were restored from.
+	summaries map[string]map[string]any
+	// refuses is a table that can't be restored.
+	refuses string
+}
+
+// restores puts a restorer before the deployment's tables.
+func (d *deployment) restores() *restorer {
+	d.Helper()
+	target, err := url.Parse(*d.aws.BaseEndpoint)
+	if err != nil {
+		d.Fatal(err)
+	}
+	client := dynamotest.Client(target.String())
+	r := &restorer{T: d.T, behind: httputil.NewSingleHostReverseProxy(target), summaries: map[string]map[string]any{}}
+	shapes := map[string]schema.Table{
+		d.variables[environment.IdempotencyTable]: schema.Idempotency(), d.variables[environment.OutboxTable]: schema.Outbox(), d.variables["ORDERS_TABLE"]: {Key: "id"},
+	}
+	r.make = func(name string) {
+		source := strings.TrimSuffix(name, "-r1")
+		if err := dynamotest.CreateTable(d.Context(), client, name, shapes[source]); err != nil {
+			d.Error(err)
+		}
+	}
+	front := httptest.NewServer(r)
+	d.Cleanup(front.Close)
+	d.aws.BaseEndpoint = &front.URL
+	return r
+}
+
+// begun are the tables that were made, and from what.
+func (r *restorer) begun() map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := map[string]string{}
+	for name, summary := range r.summaries {
+		all[name] = fmt.Sprint(summary["RestoreDateTime"], summary["SourceBackupArn"])
+	}
+	return all
+}
+
+const arn = "arn:aws:dynamodb:us-east-1:000000000000:table/"
+
+// ServeHTTP implements http.Handler.
+func (r *restorer) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	body, _ := io.ReadAll(q.Body)
+	var input struct {
+		TableName, SourceTableName, TargetTableName, BackupArn string
+		RestoreDateTime                                        float64
+	}
+	_ = json.Unmarshal(body, &input)
+	_, operation, _ := strings.Cut(q.Header.Get("X-Amz-Target"), ".")
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	switch operation {
+	case "UpdateContinuousBackups":
+		_, _ = io.WriteString(w, "{}")
+	case "ListBackups":
+		names := []string{"nightly", "weekly"}
+		var lines []string
+		for _, name := range names {
+			lines = append(lines, fmt.Sprintf(`{"BackupName":%q,"BackupArn":%q}`, name, arn+input.TableName+"/backup/"+name))
+		}
+		fmt.Fprintf(w, `{"BackupSummaries":[%s]}`, strings.Join(lines, ","))
+	case "RestoreTableToPointInTime":
+		r.restore(w, input.SourceTableName, input.TargetTableName, map[string]any{"RestoreDateTime": input.RestoreDateTime, "SourceTableArn": arn + input.SourceTableName})
+	case "RestoreTableFromBackup":
+		source, _, _ := strings.Cut(strings.TrimPrefix(input.BackupArn, arn), "/")
+		r.restore(w, source, input.TargetTableName, map[string]any{"RestoreDateTime": 1.0, "SourceTableArn": arn + source, "SourceBackupArn": input.BackupArn})
+	case "DescribeTable":
+		r.describe(w, q, body, input.TableName)
+	default:
+		q.Body = io.NopCloser(bytes.NewReader(body))
+		r.behind.ServeHTTP(w, q)
+	}
+}
+
+func (r *restorer) restore(w io.Writer, source, target string, summary map[string]any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if source == r.refuses {
+		w.(http.ResponseWriter).WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"__type":"com.amazonaws.dynamodb.v20120810#InvalidRestoreTimeException","message":"not restorable to that time"}`)
+		return
+	}
+	r.make(target)
+	summary["RestoreInProgress"] = false
+	r.summaries[target] = summary
+	_, _ = io.WriteString(w, "{}")
+}
+
+// describe adds to the emulator's answer what the table was restored from.
+func (r *restorer) describe(w http.ResponseWriter, q *http.Request, body []byte, name string) {
+	q.Body = io.NopCloser(bytes.NewReader(body))
+	answer := httptest.NewRecorder()
+	r.behind.ServeHTTP(answer, q)
+	var described map[string]any
+	_ = json.Unmarshal(answer.Body.Bytes(), &described)
+	r.mu.Lock()
+	if table, ok := described["Table"].(map[string]any); ok && r.summaries[name] != nil {
+		table["RestoreSummary"] = r.summaries[name]
+	}
+	r.mu.Unlock()
+	text, _ := json.Marshal(described)
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(text)
+}
+
+// Tables that are restored together hold one instant: a restore that goes on where another one ended asks for the same source, or
+// begins nothing.
+func TestARestoreThatIsRepeatedHasOneSource(t *testing.T) {
+	d := deploy(t)
+	r := d.restores()
+	var (
+		idempotency, outbox, orders = d.variables[environment.IdempotencyTable] + "-r1", d.variables[environment.OutboxTable] + "-r1", d.variables["ORDERS_TABLE"] + "-r1"
+		first, second               = "2026-11-21T11:30:00Z", "2026-11-21T11:25:00Z"
+		restore                     = func(source ...string) []string {
+			return append([]string{"tables", "restore", "--suffix=-r1", "--reason", "ticket 17", "--actor", "ada"}, source...)
+		}
+		stamp = func(text string) string {
+			at, _ := time.Parse(time.RFC3339, text)
+			return fmt.Sprint(float64(at.Unix()), nil)
+		}
+		refused = func(source ...string) {
+			t.Helper()
+			before := r.begun()
+			for _, write := range [][]string{nil, {"--write"}} {
+				_, errs := d.exits(idemctl.ExitRefused, append(restore(source...), write...)...)
+				if !strings.Contains(errs, idempotency) || !strings.Contains(errs, "--suffix") {
+					t.Errorf("%v: %s", source, errs)
+				}
+			}
+			if now := r.begun(); !maps.Equal(now, before) {
+				t.Errorf("%v: begun %v, before %v", source, now, before)
+			}
+		}
+	)
+	r.refuses = d.variables[environment.OutboxTable] // one table can't be restored to an instant to which another could
+	d.exits(idemctl.ExitTrouble, append(restore("--to", first), "--write")...)
+	if got := r.begun(); !maps.Equal(got, map[string]string{idempotency: stamp(first)}) {
+		t.Fatalf("begun %v", got)
+	}
+	r.refuses = ""
+	refused("--to", second)
+	refused("--backup", "nightly")
+	d.exits(idemctl.ExitOK, restore("--to", first)...)
+	for range 2 { // the rest is begun, and then waited for
+		d.exits(idemctl.ExitOK, append(restore("--to", "2026-11-21T12:30:00.7+01:00"), "--write")...) // to the second, as AWS restores
+	}
+	if got := r.begun(); !maps.Equal(got, map[string]string{idempotency: stamp(first), outbox: stamp(first), orders: stamp(first)}) {
+		t.Errorf("begun %v", got)
+	}
+	refused("--to", second)
+}
+
+// A name of a backup is one of each table, and another one's is another source; so is a table that nobody has restored.
+func TestARestoreOfABackupThatIsRepeatedHasOneSource(t *testing.T) {
+	d := deploy(t)
+	r := d.restores()
+	restore := func(want int, source, value string) string {
+		t.Helper()
+		_, errs := d.exits(want, "tables", "restore", "--suffix=-r1", "--reason", "ticket 17", "--actor", "ada", "--write", source, value)
+		return errs
+	}
+	for range 2 {
+		restore(idemctl.ExitOK, "--backup", "nightly")
+	}
+	before := r.begun()
+	if arns := slices.Collect(maps.Values(before)); len(arns) != 3 || strings.Count(strings.Join(arns, " "), "/backup/nightly") != 3 {
+		t.Fatalf("begun %v", before)
+	}
+	restore(idemctl.ExitRefused, "--backup", "weekly")
+	restore(idemctl.ExitRefused, "--to", "2026-11-21T11:30:00Z")
+	if now := r.begun(); !maps.Equal(now, before) {
+		t.Errorf("begun %v, before %v", now, before)
+	}
+	r.mu.Lock()
+	delete(r.summaries, d.variables[environment.OutboxTable]+"-r1")
+	r.mu.Unlock()
+	if errs := restore(idemctl.ExitRefused, "--backup", "nightly"); !strings.Contains(errs, d.variables[environment.OutboxTable]+"-r1") {
+		t.Error(errs)
+	}
+}
+
+// A table that is gone is restored from its backup: the command needs the audit table alone.
+func TestARestoreNeedsNoTableThatIsGone(t *testing.T) {
+	d := deploy(t)
+	gone := d.variables[environment.IdempotencyTable]
+	if _, err := dynamotest.Client(*d.aws.BaseEndpoint).DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &gone}); err != nil {
+		t.Fatal(err)
+	}
+	d.restores()
+	d.exits(idemctl.ExitOK, "tables", "restore", "--suffix=-r1", "--reason", "ticket 17", "--actor", "ada", "--write", "--backup", "nightly")
+}
