@@ -32,7 +32,8 @@ type Policy struct {
 	// WaitMax bounds how long a duplicate waits for the winner; for InFlightWait only, at most 25 s. 0 for every other
 	// InFlight.
 	WaitMax time.Duration
-	// StoreServerErrors stores and replays 5xx results once execution began. Never for wrapped operations.
+	// StoreServerErrors stores and replays 5xx results once execution began. For a wrapped operation it is refused unless that is
+	// Operation.SafeToRunAgain.
 	StoreServerErrors bool
 	// StoreClientErrors stores and replays every 4xx result. Otherwise 401, 403, 408, 409, 425 and 429 are not stored,
 	// unless the handler declared one by Reject.

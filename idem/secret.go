@@ -21,7 +21,8 @@ const (
 )
 
 // ErrScopeSecret: the store's records are named under another Config.ScopeSecret, or under none. Under this one every key
-// would be new and every retry would execute again, so nothing is looked up by a key, and nothing is executed.
+// would be new and every retry would execute again, so nothing is looked up by a key, and nothing is executed. A secret that
+// was added to a service that ran without one has to go again.
 var ErrScopeSecret = errors.New("idem: Config.ScopeSecret is not the secret that the store's records were named with")
 
 // agreement is whether the store's records are named under the engine's secret.
@@ -79,15 +80,23 @@ func (e *Engine) agree(ctx context.Context, keep string) error {
 	case kept == "" && keep == "": // there is no record yet
 		return nil
 	case kept != markOf(e.cfg.ScopeSecret):
-		return unavailable(ErrScopeSecret)
+		return unavailable(anotherSecret(kept))
 	}
 	e.agreement.reached.Store(true)
 	return nil
 }
 
+// anotherSecret says what to do where the store's mark is not the engine's.
+func anotherSecret(kept string) error {
+	if kept == markOf(nil) {
+		return fmt.Errorf("%w: they were named without one, and it cannot be added later: run without it, or use new tables", ErrScopeSecret)
+	}
+	return fmt.Errorf("%w: give the engine the one that was made for these tables", ErrScopeSecret)
+}
+
 // tellUnkeyed says once, at start, that guesses of keys can be confirmed.
 func (e *Engine) tellUnkeyed() {
 	if len(e.cfg.ScopeSecret) == 0 && len(e.operations) == 0 {
-		e.cfg.Logger.Warn("Config.ScopeSecret is not set: anybody who has an operation id can test guesses of the key that it was made for")
+		e.cfg.Logger.Warn("Config.ScopeSecret is not set: anybody who has an operation id can test guesses of the key that it was made for; set it before the first request, it cannot be added later")
 	}
 }

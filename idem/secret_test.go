@@ -69,8 +69,13 @@ func TestTheSameSecretFindsTheSameRecord(t *testing.T) {
 
 // Under another secret every key would be new: a retry would charge again.
 func TestAnotherSecretExecutesNothing(t *testing.T) {
-	for name, c := range map[string]struct{ first, then []byte }{
-		"another": {scopeSecret("a"), scopeSecret("b")}, "none any more": {scopeSecret("a"), nil}, "one where there was none": {nil, scopeSecret("a")},
+	for name, c := range map[string]struct {
+		first, then []byte
+		told        string
+	}{
+		"another":                  {scopeSecret("a"), scopeSecret("b"), "give the engine the one that was made for these tables"},
+		"none any more":            {scopeSecret("a"), nil, "give the engine the one that was made for these tables"},
+		"one where there was none": {nil, scopeSecret("a"), "it cannot be added later: run without it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, nil)
@@ -82,8 +87,8 @@ func TestAnotherSecretExecutesNothing(t *testing.T) {
 			_, named := engine.RecordKey(t.Context(), idem.Scope{Tenant: "t", Operation: "payments.create", Key: "k"})
 			for what, err := range map[string]error{"Do": executed, "Lookup": found, "RecordKey": named, "CheckScopeSecret": engine.CheckScopeSecret(t.Context())} {
 				var unavailable *idem.UnavailableError
-				if !errors.Is(err, idem.ErrScopeSecret) || !errors.As(err, &unavailable) {
-					t.Errorf("%s: %v, want ErrScopeSecret", what, err)
+				if !errors.Is(err, idem.ErrScopeSecret) || !errors.As(err, &unavailable) || !strings.Contains(err.Error(), c.told) {
+					t.Errorf("%s: %v, want ErrScopeSecret and %q", what, err, c.told)
 				}
 			}
 			w.ran(1)

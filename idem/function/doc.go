@@ -44,6 +44,7 @@
 //	error of the handler                               fails; atomic and optimistic run again, wrapped is unknown now
 //	rejected (a [StoredError])                         fails; each delivery gets the stored answer, and runs nothing
 //	no key, or another input under the key             fails; reaches the dead-letter queue
+//	can't be decoded, or has no fingerprint            fails (an [InputError]); reaches the dead-letter queue
 //
 // The visibility timeout of the queue must be longer than an execution's lease (the function's time-out and
 // Config.LeaseMargin of the engine), or the duplicates of a long execution use up maxReceiveCount.

@@ -72,8 +72,12 @@ func TestAnInputThatCanNotBeDecodedLeavesNothing(t *testing.T) {
 	fn := w.function(idem.Operation{Kind: idem.KindWrapped}, function.Config{})
 	each := function.Each(fn, body, func(context.Context, *idem.Tx, charge) error { w.run(); return nil })
 	var mistyped *json.UnmarshalTypeError
-	if err := each(t.Context(), events.SQSMessage{Body: `{"id":"a","lines":1}`}); !errors.As(err, &mistyped) {
+	err := each(t.Context(), events.SQSMessage{Body: `{"id":"a","lines":1}`})
+	if !errors.As(err, &mistyped) {
 		t.Errorf("got %v", err)
+	}
+	if hopeless := new(*function.InputError); !errors.As(err, hopeless) {
+		t.Errorf("%v does not say that it never succeeds", err)
 	}
 	if records := w.mem.Records(); len(records) != 0 {
 		t.Errorf("stored %+v", records)

@@ -7,11 +7,35 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/header"
 )
 
 // ErrMismatch: the key belongs to another input. Nothing was executed.
 var ErrMismatch = errors.New("function: the key belongs to another input")
+
+// InputError: the input can't be decoded, or it has no fingerprint because it is too large or JSON that can be read in two ways.
+// Nothing was executed, and nothing will be, however often the input comes again.
+type InputError struct {
+	// Err says why: an error of encoding/json, or one of package canonical.
+	Err error
+}
+
+// Error implements error.
+func (e *InputError) Error() string { return "function: unusable input: " + e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *InputError) Unwrap() error { return e.Err }
+
+// unusable makes an [*InputError] of what the engine says of an input. What a handler returned is the handler's.
+func unusable(err error) error {
+	var handler *idem.HandlerError
+	var malformed *canonical.SyntaxError
+	if !errors.As(err, &handler) && (errors.As(err, &malformed) || errors.Is(err, canonical.ErrTooLarge)) {
+		return &InputError{err}
+	}
+	return err
+}
 
 // InProgressError: another execution holds the key. Nothing was executed; its holder may still fail, so a queue's
 // duplicate is not done with.

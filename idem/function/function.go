@@ -146,9 +146,9 @@ func validatePolicy(p idem.Policy) error {
 
 // Do executes the function for the input, or returns what an earlier call with its key left. The input is not changed.
 //
-// Errors, after which nothing was executed by this call: [*KeyError]; [ErrMismatch]; [*InProgressError]; [*UnknownError];
-// [*idem.ExpiredError], where the policy keeps expired keys; those of package canonical, for an input that has no
-// fingerprint. [*StoredError] is the stored result, now or earlier.
+// Errors, after which nothing was executed by this call: [*KeyError]; [*InputError], for an input that has no fingerprint;
+// [ErrMismatch]; [*InProgressError]; [*UnknownError]; [*idem.ExpiredError], where the policy keeps expired keys.
+// [*StoredError] is the stored result, now or earlier.
 // [*idem.UnavailableError]: nothing is known to be committed, the same call may be made again. [*idem.HandlerError]: as
 // the handler's error, with nothing committed, except that a wrapped operation is now unknown. [idem.ErrResponseTooLarge]:
 // the output doesn't fit, and nothing was committed.
@@ -161,7 +161,7 @@ func (f *Function) Do(ctx context.Context, input []byte, h Handler) (Result, err
 	defer span.End()
 	result, err := f.operation.Do(ctx, request, f.handler(request.Input.Body, h))
 	if err != nil {
-		return Result{}, err
+		return Result{}, unusable(err)
 	}
 	return translate(result)
 }

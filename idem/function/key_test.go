@@ -193,12 +193,23 @@ func TestAmbiguousInputIsRefused(t *testing.T) {
 		w := newWorld(t, idem.Config{})
 		fn := w.function(idem.Operation{Kind: idem.KindAtomic}, function.Config{})
 		as[*canonical.SyntaxError](t, fn, input, w.returning(idem.KindAtomic, "done"))
+		as[*function.InputError](t, fn, input, w.returning(idem.KindAtomic, "done"))
 		w.ran(0)
 	}
 	w := newWorld(t, idem.Config{})
 	fn := w.function(idem.Operation{Kind: idem.KindAtomic}, function.Config{})
 	_, err := fn.Do(t.Context(), fmt.Appendf(nil, `{"id":"a","x":%q}`, strings.Repeat("x", canonical.BodyBytesMaxDefault)), nil)
-	if !errors.Is(err, canonical.ErrTooLarge) {
+	if hopeless := new(*function.InputError); !errors.Is(err, canonical.ErrTooLarge) || !errors.As(err, hopeless) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A handler that reads JSON of somebody else may get a SyntaxError, too: that is no word about the record, which may succeed later.
+func TestAHandlersSyntaxErrorIsNotTheInputs(t *testing.T) {
+	w := newWorld(t, idem.Config{})
+	fn := w.function(idem.Operation{Kind: idem.KindAtomic}, function.Config{})
+	_, err := fn.Do(t.Context(), []byte(`{"id":"a"}`), failing(w, &canonical.SyntaxError{}))
+	if hopeless := new(*function.InputError); err == nil || errors.As(err, hopeless) {
 		t.Errorf("got %v", err)
 	}
 }

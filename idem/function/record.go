@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/idem-go/idem-aws/idem"
 )
@@ -16,7 +15,8 @@ import (
 //
 // A record whose operation is stored is done with; any other fails, also the duplicate of one in progress, whose holder
 // may still crash. So does a rejection, a [*StoredError]: to acknowledge some or all of those, return nil for them around
-// this handler. A record that can't be decoded fails before anything is asked or executed. What is stored as the output is
+// this handler. A record that can't be decoded fails with an
+// [*InputError], before anything is asked or executed. What is stored as the output is
 // null: nobody reads a record's output.
 func Each[R, In any](f *Function, input func(record R) ([]byte, error), h func(ctx context.Context, tx *idem.Tx, in In) error) func(ctx context.Context, record R) error {
 	decoded := func(record R) ([]byte, error) {
@@ -25,7 +25,7 @@ func Each[R, In any](f *Function, input func(record R) ([]byte, error), h func(c
 			return nil, err
 		}
 		if err := json.Unmarshal(in, new(In)); err != nil {
-			return nil, fmt.Errorf("function: decode input: %w", err)
+			return nil, &InputError{err}
 		}
 		return in, nil
 	}

@@ -44,7 +44,7 @@ type Config struct {
 	AWS aws.Config
 	// Topics are the effects that the application's messages ask for. Default: none.
 	Topics []outbox.Topic
-	// Probes ask what became of wrapped operations, by their names. Default: none, and an operator decides.
+	// Probes ask what became of wrapped operations, by their first released names (idem.Operation.RenamedFrom). Default: none, and an operator decides.
 	Probes map[string]outbox.Probe
 	// Store, Engine and Outbox are for what the deployment does not say. Of their fields New sets itself: of Store the tables and
 	// Shards; of Engine KillsAtDeadline, FunctionTimeout and, where it is nil, Logger; of Outbox FunctionTimeout and,

@@ -57,10 +57,24 @@ func ExampleRouter() {
 
 // One registration protects handlers in any router that takes a func(http.Handler) http.Handler:
 //
-//	r.With(protect).Post("/orders", create)              // github.com/go-chi/chi
-//	e.POST("/orders", create, echo.WrapMiddleware(protect)) // github.com/labstack/echo
+//	r.With(protect).Post("/orders", create)                           // github.com/go-chi/chi
+//	e.POST("/orders", create, echo.WrapMiddleware(protect), answered) // github.com/labstack/echo
 //
-// A router that has its own writer, such as gin, needs an adapter that calls protect with the rest of its chain.
+// echo's handlers return errors, and echo answers them outside of all middlewares, when the protection has stored an empty
+// 200. So a middleware of yours answers them inside:
+//
+//	func answered(next echo.HandlerFunc) echo.HandlerFunc {
+//		return func(c echo.Context) error {
+//			if err := next(c); err != nil {
+//				c.Error(err)
+//			}
+//			return nil
+//		}
+//	}
+//
+// A router that has its own writer, such as gin, stands behind the protection: protect(router). What is protected then needs
+// a router of its own that is mounted nowhere else, because two routers do not read every path alike
+// (/orders/17%2Fpay).
 func ExampleMiddleware_Middleware() {
 	protect, err := newMiddleware(nil).Middleware(idem.Operation{Name: "orders.pay", ReleaseOn: []int{503}, Policy: idem.IETF()}, middleware.Route{})
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/textproto"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/idem-go/idem-aws/idem"
 )
@@ -56,7 +58,8 @@ func (c *call) transact(h Handler) idem.Handler {
 // record makes the engine's handler of an existing one.
 func (c *call) record(h http.Handler) idem.Handler {
 	return func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
-		w := &recorder{header: http.Header{}}
+		w := &recorder{header: http.Header{}, tooLate: func() { c.answeredTooLate(ctx) }}
+		defer w.over.Store(true)
 		h.ServeHTTP(w, c.request.copy(ctx).HTTP)
 		if ctx.Err() != nil && w.status == 0 {
 			// It gave up without a word: an empty 200 would be a guess.
@@ -66,7 +69,17 @@ func (c *call) record(h http.Handler) idem.Handler {
 	}
 }
 
-var errNoAnswer = errors.New("middleware: the wrapped handler ran out of time before it answered")
+// answeredTooLate tells of an answer that nobody gets: what the handler had written when it returned is stored and sent. A
+// framework that answers a handler's error outside of its middlewares, as echo does, would so turn each error into a success.
+func (c *call) answeredTooLate(ctx context.Context) {
+	c.endpoint.m.cfg.Logger.ErrorContext(ctx, "wrapped handler answered too late: it had returned, and what it had written then counts, an empty 200 if nothing; answer errors inside of the protection",
+		"operation", c.endpoint.operation.Operation().Name)
+}
+
+var (
+	errNoAnswer  = errors.New("middleware: the wrapped handler ran out of time before it answered")
+	errLateWrite = errors.New("middleware: the wrapped handler wrote after it had returned: its answer was taken then")
+)
 
 // recordedBytesMax is above the largest response that an engine stores, so that what was cut off here is always too large
 // there, and takes the way of all responses that are.
@@ -80,6 +93,10 @@ type recorder struct {
 	status    int
 	body      []byte
 	truncated bool
+	// over says that the handler has returned. What is written from then on counts for nothing; tooLate hears of it, once.
+	over    atomic.Bool
+	late    sync.Once
+	tooLate func()
 }
 
 // Header implements http.ResponseWriter.
@@ -87,6 +104,10 @@ func (w *recorder) Header() http.Header { return w.header }
 
 // WriteHeader implements http.ResponseWriter. Informational responses are not recorded, and only the first other counts.
 func (w *recorder) WriteHeader(status int) {
+	if w.over.Load() {
+		w.late.Do(w.tooLate)
+		return
+	}
 	if w.status != 0 || status >= 100 && status < 200 {
 		return
 	}
@@ -96,6 +117,9 @@ func (w *recorder) WriteHeader(status int) {
 // Write implements http.ResponseWriter. It takes everything, so that a handler with too much to say still ends in order.
 func (w *recorder) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
+	if w.over.Load() {
+		return 0, errLateWrite
+	}
 	if bodyless(w.status) {
 		return 0, http.ErrBodyNotAllowed
 	}

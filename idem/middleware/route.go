@@ -126,7 +126,9 @@ func (m *Middleware) wrapped(op idem.Operation, route Route, pattern string) (*e
 // Middleware registers a wrapped operation, once, and returns a middleware that protects handlers that write for
 // themselves as [Middleware.Wrap] does. It is for chi, echo, gin, http.ServeMux and any other router that takes a
 // func(http.Handler) http.Handler. It may be called any number of times, also for each request (echo.WrapMiddleware
-// does), and by several requests at once. Where the route has PathParams or PathByWildcards, it belongs behind the
+// does), and by several requests at once. The handler must have written its answer when it returns: one that has written
+// nothing has answered an empty 200, as in net/http, and that is stored. A framework whose handlers return errors, such as
+// echo, has to answer them inside of the protection. Where the route has PathParams or PathByWildcards, it belongs behind the
 // router's own matching: in chi r.With, not r.Use.
 //
 // The protected handlers should be those of one route. If they belong to several routes, a key that is sent to another

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,15 @@ type Router struct {
 	mux    *http.ServeMux
 	routes []RouteInfo
 	errs   []error
+	mounts []mount
+}
+
+// mount is a handler that was registered as it is. open says that its pattern needs no key and admits unsafe requests to more
+// than one path.
+type mount struct {
+	handler         http.Handler
+	pattern         string
+	protected, open bool
 }
 
 // RouteInfo is one route, for an audit.
@@ -54,12 +64,14 @@ func (r *Router) Handle(pattern string, op idem.Operation, route Route, h Handle
 	r.operation(pattern, op, func() (http.Handler, error) { return r.m.handle(op, route, pattern, h) })
 }
 
-// Wrap registers an existing handler as [Middleware.Wrap] does; its path counts as with [Router.Handle].
+// Wrap registers an existing handler as [Middleware.Wrap] does; its path counts as with [Router.Handle]. A router that is
+// wrapped may not be at an exempt pattern with a wildcard, too: it might read a path there as a protected one.
 func (r *Router) Wrap(pattern string, op idem.Operation, route Route, h http.Handler) {
 	if op.Kind == "" {
 		op.Kind = idem.KindWrapped
 	}
 	r.operation(pattern, op, func() (http.Handler, error) { return r.m.wrap(op, route, pattern, h) })
+	r.mount(pattern, op.Policy.ExemptReason == "", h)
 }
 
 // Read registers what [Middleware.Read] makes of the handler, for a pattern with the method GET.
@@ -95,6 +107,29 @@ func (r *Router) Exempt(pattern, reason string, h http.Handler) {
 		return
 	}
 	r.add(RouteInfo{Pattern: pattern, Policy: idem.Exempt(reason), Unsafe: admitsUnsafe(pattern)}, h)
+	r.mount(pattern, false, h)
+}
+
+// mount refuses a handler that is behind the protection and in front of it. Such a handler is a router, and routers don't read
+// every path alike: gin takes /orders/17%2Fpay for /orders/17/pay, and http.ServeMux has served it at the exempt pattern
+// "/". Functions can't be compared, and are no routers as a rule.
+func (r *Router) mount(pattern string, protected bool, h http.Handler) {
+	if h == nil || !reflect.TypeOf(h).Comparable() {
+		return
+	}
+	added := mount{h, pattern, protected, !protected && admitsUnsafe(pattern) && severalPaths(pattern)}
+	for _, m := range r.mounts {
+		if m.handler == h && (m.protected && added.open || m.open && protected) {
+			r.fail("http.Handler", pattern, "must not be the handler of "+m.pattern+
+				", too: a path that a wildcard without protection admits may be a protected one for the handler. Give what is protected a router of its own")
+		}
+	}
+	r.mounts = append(r.mounts, added)
+}
+
+// severalPaths says whether the pattern matches more than one path.
+func severalPaths(pattern string) bool {
+	return strings.HasSuffix(pattern, "/") || strings.Contains(strings.TrimSuffix(pattern, "{$}"), "{")
 }
 
 // Handler returns all routes as one handler, with its own 404 and 405 as [Problems] has them, or every [*idem.ConfigError]

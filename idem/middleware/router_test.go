@@ -60,6 +60,18 @@ func TestRouterFailsAtStartUp(t *testing.T) {
 			r.Handle("POST /orders", op, middleware.Route{}, h)
 			r.Wrap("POST /orders", wrapped, middleware.Route{}, ok)
 		}, "pattern"},
+		"a protected router below an exempt path": {func(r *middleware.Router) {
+			inner := http.NewServeMux()
+			r.Wrap("POST /orders/{id}/pay", wrapped, middleware.Route{}, inner)
+			r.Exempt("/", "everything else", inner)
+		}, "http.Handler"},
+		"a protected router behind an exempt wildcard": {func(r *middleware.Router) {
+			inner := http.NewServeMux()
+			exempt := wrapped
+			exempt.Name, exempt.Policy = "orders.other", idem.Exempt("a test")
+			r.Wrap("POST /orders/{id}", exempt, middleware.Route{}, inner)
+			r.Wrap("POST /orders/{id}/pay", wrapped, middleware.Route{}, inner)
+		}, "http.Handler"},
 	} {
 		r := newAPI(t, nil).mw.NewRouter()
 		c.register(r)
@@ -68,6 +80,21 @@ func TestRouterFailsAtStartUp(t *testing.T) {
 		if handler != nil || !errors.As(err, &refused) || refused.Field != c.field {
 			t.Errorf("%s: %v, want %s rejected", name, err, c.field)
 		}
+	}
+}
+
+// One router may stand at several patterns where none of the unprotected ones admits a request that it could take for a protected
+// one.
+func TestARouterMayHaveExemptRoutesOfItsOwn(t *testing.T) {
+	r, inner, other := newAPI(t, nil).mw.NewRouter(), http.NewServeMux(), http.NewServeMux()
+	r.Wrap("POST /orders/{id}/pay", idem.Operation{Name: "orders.pay", UnknownToOperator: true, Policy: idem.IETF()}, middleware.Route{}, inner)
+	r.Idempotent("GET /", inner)
+	r.Exempt("POST /search", "reads only", inner)
+	r.Exempt("POST /{$}", "reads only", inner)
+	r.Exempt("POST /hooks/", "events have ids of their own", other)
+	r.Exempt("POST /callbacks/", "events have ids of their own", ok)
+	if _, err := r.Handler(); err != nil {
+		t.Error(err)
 	}
 }
 

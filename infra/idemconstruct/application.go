@@ -298,11 +298,11 @@ func (a *Application) NewTable(id string, shape schema.Table, variable string) a
 }
 
 // written is what a transaction may do with a table of the application's own.
-var written = []string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem"}
+var written = []string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"}
 
 // Uses has the application write a table of its own in the transactions of its operations and settlements: the functions find its name
-// in the variable. They may read, put, update and check conditions there; none may delete, query or scan. For more use the
-// table's own grants. With ApplicationProps.Operators an operator's --write may do what a settlement does.
+// in the variable. They may read a row there, and do what a transaction can: put, update, delete and check a condition; none may
+// query or scan. For more use the table's own grants. With ApplicationProps.Operators an operator's --write may do what a settlement does.
 func (a *Application) Uses(table awsdynamodb.ITableV2, variable string) {
 	for _, role := range []string{environment.API, environment.Worker, environment.Sweep, environment.Reconcile} {
 		a.functions[role].AddEnvironment(jsii.String(variable), table.TableName(), nil)

@@ -81,6 +81,32 @@ func TestEachRoleMayDoWhatItNeedsAndNoMore(t *testing.T) {
 	}
 }
 
+// A transaction of an operation, and one of a settlement, may put, update, delete and check a condition in the application's own
+// table. Emulators permit all of it, so a delete that is denied would be met on AWS first, and in a settlement after the effect.
+func TestTransactionsMayDoEverythingInATableOfTheApplications(t *testing.T) {
+	roles := 0
+	for id, r := range operated(t, idemconstruct.ApplicationProps{}).resources {
+		if r.Type != "AWS::IAM::Policy" {
+			continue
+		}
+		for _, statement := range list(r.Properties["PolicyDocument"].(map[string]any)["Statement"]) {
+			s := statement.(map[string]any)
+			if plain(s["Resource"]) != "Orders.Arn" {
+				continue
+			}
+			roles++
+			for _, action := range []string{"GetItem", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem"} {
+				if !slices.Contains(list(s["Action"]), any("dynamodb:"+action)) {
+					t.Errorf("%s may %v, and not %s", id, s["Action"], action)
+				}
+			}
+		}
+	}
+	if roles != 4 { // API, worker, sweep and reconciler
+		t.Errorf("%d roles may write the application's own table", roles)
+	}
+}
+
 // Every table, queue and log that holds data stays when a production stack goes, and nothing does of an emulated one.
 func TestDataOutlivesAProductionStack(t *testing.T) {
 	for _, emulated := range []bool{false, true} {

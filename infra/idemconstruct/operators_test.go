@@ -21,8 +21,8 @@ func operated(t *testing.T, props idemconstruct.ApplicationProps) template {
 	return synthesizeWith(t, props, func(a *idemconstruct.Application) { a.NewTable("Orders", schema.Table{Key: "id"}, "ORDERS_TABLE") })
 }
 
-// What operators may do, written by hand: reading changes nothing, nobody deletes but a dead letter, and a settlement may write the
-// application's own table.
+// What operators may do, written by hand: reading changes nothing, nobody deletes but a dead letter, and a settlement may write, and
+// delete in, the application's own table.
 func TestOperatorsMayDoWhatTheyNeedAndNoMore(t *testing.T) {
 	got := map[string][]string{}
 	for id, r := range operated(t, idemconstruct.ApplicationProps{}).resources {
@@ -50,7 +50,7 @@ func TestOperatorsMayDoWhatTheyNeedAndNoMore(t *testing.T) {
 			"Allow Query on OperatorsAuditTable.Arn/index/days", "Allow Query on TablesIdempotency.Arn/index/sweep", "Allow Query on TablesOutbox.Arn/index/queue",
 		},
 		"OperatorsChange": {
-			"Allow ConditionCheckItem GetItem PutItem UpdateItem on TablesIdempotency.Arn", "Allow ConditionCheckItem PutItem UpdateItem on Orders.Arn",
+			"Allow ConditionCheckItem DeleteItem PutItem UpdateItem on Orders.Arn", "Allow ConditionCheckItem GetItem PutItem UpdateItem on TablesIdempotency.Arn",
 			"Allow GetItem PutItem UpdateItem on TablesOutbox.Arn", "Allow PutItem UpdateItem on OperatorsAuditTable.Arn",
 			"Allow sqs:ChangeMessageVisibility sqs:DeleteMessage sqs:ReceiveMessage on QueuesDeadLetter.Arn",
 			"Allow sqs:SendMessage on QueuesDeadLetter.Arn", "Allow sqs:SendMessage on QueuesWakeUps.Arn",

@@ -65,7 +65,7 @@ func samTemplate(t *testing.T, root, warehouse string) map[string]any {
 		"PolicyName": "orders", "Roles": roles,
 		"PolicyDocument": map[string]any{"Version": "2012-10-17", "Statement": []any{map[string]any{
 			"Effect": "Allow", "Resource": map[string]any{"Fn::GetAtt": []any{"OrdersTable", "Arn"}},
-			"Action": []any{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem"},
+			"Action": []any{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"},
 		}}},
 	}}
 	maps.Copy(resources, samGateway())

@@ -120,6 +120,10 @@ var faults = []fault{
 		mutants: []dies{{"an observed request is refused after a loss of records", "TestObserveRefusesNothingAfterALossOfRecords"}, {"an observed request is refused while nobody can read when records were lost", "TestObserveRefusesNothingAfterALossOfRecords"}}},
 	{what: "`idemctl apikey create --test` said that its key moves no money. It was a key like any other, and charged the provider of a production stage",
 		mutants: []dies{{"a test key is taken where none is", "TestATestKeyIsRefusedWhereNoneIsTaken"}}},
+	{what: "The example for echo let echo answer a handler's error, which happens when every middleware has ended: each refused or failed request was answered, stored and replayed as an empty 200",
+		mutants: []dies{{"echo answers a returned error when the protection is over", "TestAnOrderIsPaidOnce"}, {"an answer that comes too late is not told", "TestAnAnswerAfterTheHandlerHasReturnedIsTold"}}},
+	{what: "The example for gin had the paying handler in the router for everything else, too. http.ServeMux took `/orders/17%2Fpay` for another route, gin for `/orders/17/pay`: it paid without a key, and for anybody",
+		mutants: []dies{{"a protected handler of gin is in front of the protection, too", "TestAnOrderIsPaidOnce"}, {"a protected router may be behind an exempt wildcard", "TestRouterFailsAtStartUp"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now
@@ -219,11 +223,11 @@ func thousands(t *testing.T, digits string) string {
 
 var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(t? ?\*testing\.T\)`)
 
-// testNames are the tests of the library and the functions.
+// testNames are the tests of the library, the functions and the examples.
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	for _, directory := range []string{"idem", "functions"} {
+	for _, directory := range []string{"idem", "functions", "docs/examples"} {
 		err := filepath.WalkDir(filepath.Join(root, directory), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, "_test.go") {
 				return err

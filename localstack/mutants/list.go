@@ -40,6 +40,7 @@ var (
 	ofSimulator   = []Tests{{Packages: "./idem/sim"}}
 	ofCuts        = []Tests{{Packages: "./idem/sim", Run: "^TestEveryKind"}}
 	ofApplication = []Tests{{Packages: "./functions/internal/payments", Run: "^TestSimulatedStories$"}}
+	ofExamples    = []Tests{{Packages: "./docs/examples/echorouter ./docs/examples/ginrouter"}}
 	ofManyStories = []Tests{{Packages: "./functions/internal/payments", Run: "^TestSimulatedStories$", Flags: "-sim.steps 100000"}}
 	ofSeal        = []Tests{{Packages: "./idem/seal ./idem/seal/tablekeys"}}
 	ofCache       = []Tests{{Packages: "./idem/cache"}}
@@ -61,6 +62,7 @@ func Listed() []Mutant {
 		of(ofCall, calls), of(ofOutbox, outcomes), of(ofMiddleware, replays), of(ofFunction, functions), of(ofEngine, executions), of(ofSeal, seals), of(ofCache, caches), of(ofClient, journals), of(ofPython, pythons),
 		of(ofMiddleware, comparisons), of(ofScope, bounds), of(ofOperator, stories), of(ofStore, wires), of(ofQueue, holds), of(ofPayments, acknowledgements), of(ofAPIKeys, apiKeys), of(ofStage, productions), of(ofApplication, applications),
 		of(ofSimulator, removals), of(ofLateStories, removalsOfLeases), of(ofSimulator, compared), of(ofManyStories, resources),
+		of(ofExamples, mountings), of(ofMiddleware, refusals),
 	)
 }
 

@@ -236,3 +236,15 @@ var acknowledgements = []Mutant{
 	{Name: "a probe goes where a redirect leads", File: "functions/internal/payments/provider.go", Old: "lookUp: &http.Client{Transport: reused, CheckRedirect: call.NoRedirects}", New: "lookUp: &http.Client{Transport: reused}"},
 	{Name: "a webhook about a message that is gone is done with", File: "functions/internal/payments/webhook.go", Old: "		return errOrphan\n	}\n	h.cfg", New: "		return nil\n	}\n	h.cfg"},
 }
+
+// mountings: how other routers stand beside the protection.
+var mountings = []Mutant{
+	{Name: "echo answers a returned error when the protection is over", File: "docs/examples/echorouter/main.go", Old: "echo.WrapMiddleware(protect), answered)", New: "echo.WrapMiddleware(protect))"},
+	{Name: "a protected handler of gin is in front of the protection, too", File: "docs/examples/ginrouter/main.go", Old: "	mux.Handle(\"/\", router)\n", New: "	router = protected\n	mux.Handle(\"/\", router)\n"},
+}
+
+// refusals: what a router refuses at start, and tells.
+var refusals = []Mutant{
+	{Name: "a protected router may be behind an exempt wildcard", File: "idem/middleware/router.go", Old: "(m.protected && added.open || m.open && protected)", New: "(m.open && protected)"},
+	{Name: "an answer that comes too late is not told", File: "idem/middleware/record.go", Old: "		defer w.over.Store(true)\n", New: ""},
+}

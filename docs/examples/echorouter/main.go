@@ -2,6 +2,9 @@
 //
 // echo keeps the path's parameters in a context of its own, out of the request. So they count in the way that needs no
 // parameters: the whole path does.
+//
+// echo's handlers return their refusals, and echo answers them last of all, outside of every middleware. So the answer is
+// written inside of the protection: what the client is told is what is stored.
 package main
 
 import (
@@ -33,7 +36,22 @@ func newService(mw *middleware.Middleware, till *shop.Till) http.Handler {
 	// idem: begin
 	op := idem.Operation{Name: "orders.pay", Policy: idem.IETF(), UnknownToOperator: true}
 	protect := protection.Must(mw.Middleware(op, middleware.Route{}))
-	router.POST("/orders/:id/pay", pay, echo.WrapMiddleware(protect))
+	router.POST("/orders/:id/pay", pay, echo.WrapMiddleware(protect), answered)
 	// idem: end
 	return router
 }
+
+// idem: begin
+
+// answered writes the answer to a handler's error at once. echo would write it only when the protection has ended, and has
+// taken the silence for an empty 200.
+func answered(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if err := next(c); err != nil {
+			c.Error(err)
+		}
+		return nil
+	}
+}
+
+// idem: end

@@ -8,7 +8,7 @@ import (
 	"github.com/idem-go/idem-aws/docs/examples/internal/shop"
 )
 
-func TestProtectionTakesFiveLines(t *testing.T) { check.Lines(t, "main.go", 5) }
+func TestProtectionTakesThirteenLines(t *testing.T) { check.Lines(t, "main.go", 13) }
 
 func TestAnOrderIsPaidOnce(t *testing.T) {
 	check.Router(t, newService(protection.New(), new(shop.Till)))

@@ -2,6 +2,10 @@
 //
 // gin's handlers write to a writer of its own, so the protection stands in front of the router: at a pattern of
 // http.ServeMux, whose wildcards count. Everything else goes to the router as before.
+//
+// What is protected has a router of its own, which is mounted there and nowhere else. Two routers don't read every path
+// alike: for http.ServeMux /orders/17%2Fpay has two segments, for gin it is /orders/17/pay. With the handler in the
+// other router, too, that path would pay without a key, and for anybody.
 package main
 
 import (
@@ -22,8 +26,8 @@ func main() {
 
 // newService is the service's routes.
 func newService(mw *middleware.Middleware, till *shop.Till) http.Handler {
-	mux, router := http.NewServeMux(), gin.New()
-	router.POST("/orders/:id/pay", func(c *gin.Context) {
+	mux, router, protected := http.NewServeMux(), gin.New(), gin.New()
+	protected.POST("/orders/:id/pay", func(c *gin.Context) {
 		var body struct{ Amount int }
 		if err := c.BindJSON(&body); err != nil {
 			return
@@ -35,7 +39,7 @@ func newService(mw *middleware.Middleware, till *shop.Till) http.Handler {
 	op := idem.Operation{Name: "orders.pay", Policy: idem.IETF(), UnknownToOperator: true}
 	byID := middleware.Route{PathParams: func(r *http.Request) map[string]string { return map[string]string{"id": r.PathValue("id")} }}
 	protect := protection.Must(mw.Middleware(op, byID))
-	mux.Handle("POST /orders/{id}/pay", protect(router))
+	mux.Handle("POST /orders/{id}/pay", protect(protected))
 	// idem: end
 	return mux
 }

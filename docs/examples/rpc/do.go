@@ -14,6 +14,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Call is one unary call.
@@ -120,6 +121,9 @@ func answer(result *idem.Result) Answer {
 	a := Answer{Trailer: map[string]string{lower(header.NameStatus): string(result.Outcome)}}
 	switch result.Outcome {
 	case idem.OutcomeExecuted, idem.OutcomeReplayed:
+		if result.State == storage.StateUnknown { // the handler's own answer, of which nobody knows what it did
+			a.Trailer[lower(header.NameStatus)] = string(idem.OutcomeUnknown)
+		}
 		a.Reply, a.Status = decode(result.Response)
 		a.Executed = result.Outcome == idem.OutcomeExecuted
 		if result.Outcome == idem.OutcomeReplayed {

@@ -85,7 +85,11 @@ func TestAnUnknownOutcomeIsNotRunAgain(t *testing.T) {
 		return nil, status.Error(codes.Unavailable, "the provider is down")
 	}
 	call := Call{Procedure: pay, Keys: []string{"k"}, Message: wrapperspb.String("a")}
-	wants(t, guard.Do(t.Context(), call, fails).Status, codes.Unavailable, "", false)
+	first := guard.Do(t.Context(), call, fails)
+	wants(t, first.Status, codes.Unavailable, "", false)
+	if said := first.Trailer["idempotency-status"]; said != "unknown" {
+		t.Errorf("the trailer says %q of a failure that may have had an effect", said)
+	}
 	wants(t, guard.Do(t.Context(), call, fails).Status, codes.Aborted, header.CodeOutcomeUnknown, true)
 	if runs != 1 {
 		t.Errorf("%d runs", runs)

@@ -11,8 +11,8 @@ import (
 
 // Scopes is what the records' names are keyed with. Every function that executes for a key has the same.
 type Scopes struct {
-	// ScopeSecret is the secret, at least 32 random bytes as base64, made once for the tables and never changed. Default: none,
-	// and names are plain hashes. For local stacks: anybody who may read a function's configuration reads it.
+	// ScopeSecret is the secret, at least 32 random bytes as base64, made once for the tables, before the first request: it is
+	// never changed, and cannot be added later. Default: none, and names are plain hashes. For local stacks: anybody who may read a function's configuration reads it.
 	ScopeSecret Base64 `env:"SCOPE_SECRET"`
 	// ScopeSecretID is the name or ARN of a secret of AWS Secrets Manager that holds it in the same notation, read when the
 	// function starts.

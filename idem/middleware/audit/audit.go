@@ -57,15 +57,20 @@ func Read(r io.Reader) ([]Operation, error) {
 // ScopeExempt is the scope of an operation whose keys are not looked at.
 const ScopeExempt = "exempt"
 
-// Scope says what the keys of an operation with the policy are unique within. A change of it loses every live key.
+// Scope says what the keys of an operation with the policy are unique within, and whether quotes are a part of them, as they
+// are for the opaque syntax; the structured and the strict one name the same keys. A change of it loses live keys.
 func Scope(p idem.Policy) string {
-	switch {
-	case p.ExemptReason != "":
+	if p.ExemptReason != "" {
 		return ScopeExempt
-	case p.BindPrincipal:
-		return string(p.Scope) + "+principal"
 	}
-	return string(p.Scope)
+	scope := string(p.Scope)
+	if p.BindPrincipal {
+		scope += "+principal"
+	}
+	if p.Syntax == idem.SyntaxOpaque {
+		scope += "+opaque"
+	}
+	return scope
 }
 
 // Check compares the routes with what was released, and returns all that it finds, joined, or nil.

@@ -30,6 +30,8 @@ func TestCheckFindsWhatWouldLoseKeys(t *testing.T) {
 	const file = `{"operations": [{"name": "a.b", "scope": "tenant+operation+key"}, {"name": "old.one", "retired": "served by a.b since 2026"}]}`
 	bound := idem.IETF()
 	bound.BindPrincipal = true
+	opaque, strict := idem.IETF(), idem.IETF()
+	opaque.Syntax, strict.Syntax = idem.SyntaxOpaque, idem.SyntaxStrict
 	for name, c := range map[string]struct {
 		routes []middleware.RouteInfo
 		want   []string // of each finding a part; none for nothing found
@@ -44,12 +46,14 @@ func TestCheckFindsWhatWouldLoseKeys(t *testing.T) {
 		"alias forgotten": {[]middleware.RouteInfo{route("a.c", "", idem.IETF())}, []string{"a.b has vanished", `record {"name": "a.c", "scope": "tenant+operation+key"}`}},
 		"renamed from the last name": {[]middleware.RouteInfo{route("a.d", "a.c", idem.IETF())},
 			[]string{"a.b has vanished", `record {"name": "a.c"`}},
-		"scope changed":     {[]middleware.RouteInfo{route("a.b", "", idem.Stripe())}, []string{"had the scope tenant+operation+key and has tenant+key"}},
+		"scope changed":     {[]middleware.RouteInfo{route("a.b", "", idem.Stripe())}, []string{"had the scope tenant+operation+key and has tenant+key+opaque"}},
+		"quotes kept":       {[]middleware.RouteInfo{route("a.b", "", opaque)}, []string{"has tenant+operation+key+opaque"}},
+		"strict":            {[]middleware.RouteInfo{route("a.b", "", strict)}, nil}, // names the same keys
 		"principal bound":   {[]middleware.RouteInfo{route("a.b", "", bound)}, []string{"has tenant+operation+key+principal"}},
 		"exempted":          {[]middleware.RouteInfo{route("a.b", "", idem.Exempt("why not"))}, []string{"has exempt"}},
 		"a retired name":    {[]middleware.RouteInfo{route("a.b", "", idem.IETF()), route("old.one", "", idem.IETF())}, []string{"old.one (POST /old.one) was retired"}},
 		"gap":               {[]middleware.RouteInfo{route("a.b", "", idem.IETF()), {Pattern: "PATCH /a", Unsafe: true}}, []string{"PATCH /a admits POST or PATCH, and nothing protects it"}},
-		"new, not recorded": {[]middleware.RouteInfo{route("a.b", "", idem.IETF()), route("n.n", "", idem.Lenient())}, []string{`record {"name": "n.n", "scope": "tenant+key"}`}},
+		"new, not recorded": {[]middleware.RouteInfo{route("a.b", "", idem.IETF()), route("n.n", "", idem.Lenient())}, []string{`record {"name": "n.n", "scope": "tenant+key+opaque"}`}},
 	} {
 		err := audit.Check(c.routes, released(t, file))
 		if (err == nil) != (len(c.want) == 0) || err != nil && len(strings.Split(err.Error(), "\n")) != len(c.want) {

@@ -59,9 +59,11 @@ func Consume(ctx context.Context, charges *function.Function, records []Record, 
 	return len(records), nil
 }
 
-// hopeless says whether the same record can never succeed: it has no key, another record had its key, or it was rejected.
+// hopeless says whether the same record can never succeed: it can't be read, it has no key, another record had its key, or it was
+// rejected.
 func hopeless(err error) bool {
+	var input *function.InputError
 	var key *function.KeyError
 	var stored *function.StoredError
-	return errors.As(err, &key) || errors.Is(err, function.ErrMismatch) || errors.As(err, &stored)
+	return errors.As(err, &input) || errors.As(err, &key) || errors.Is(err, function.ErrMismatch) || errors.As(err, &stored)
 }

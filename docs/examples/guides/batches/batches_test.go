@@ -33,8 +33,10 @@ func TestThePageShowsBatches(t *testing.T) {
 	records := []Record{
 		{0, 7, []byte(`{"id":"a","amount":500}`)}, // charged before, from SQS
 		{0, 8, []byte(`{"id":"b","amount":100}`)},
-		{0, 9, []byte(`{"amount":100}`)}, // no key
-		{0, 10, []byte(`{"id":"c","amount":50}`)},
+		{0, 9, []byte(`{"amount":100}`)},                   // no key
+		{0, 10, []byte(`{"id":"c","amount":`)},             // cut off
+		{0, 11, []byte(`{"id":"c","id":"d","amount":50}`)}, // JSON that can be read in two ways
+		{0, 12, []byte(`{"id":"c","amount":50}`)},
 	}
 	var shown strings.Builder
 	parked := 0
@@ -44,9 +46,12 @@ func TestThePageShowsBatches(t *testing.T) {
 		return nil
 	}
 	done, err := Consume(t.Context(), charges, records, park)
+	if done != len(records) {
+		t.Errorf("stopped at a record that can never succeed: done with %d of %d", done, len(records))
+	}
 	fmt.Fprintf(&shown, "done with %d records: %v\n", done, err)
 	page.Text("partition", shown.String())
-	if len(w.Store.Rows()) != 3 || parked != 1 {
+	if len(w.Store.Rows()) != 3 || parked != 3 {
 		t.Errorf("charged %q, parked %d", w.Store.Rows(), parked)
 	}
 }

@@ -28,7 +28,7 @@ type Payment struct {
 // New is the function, for lambda.Start.
 func New(engine *idem.Engine) (func(context.Context, Event) (Payment, error), error) {
 	policy := idem.IETF()
-	policy.Name, policy.Retention = "payments", time.Hour // expires_after_seconds=3600
+	policy.Name, policy.Retention = "payments", time.Hour // as before: expires_after_seconds=3600. Events of a queue need QueuePolicy
 	payments, err := function.New(engine,
 		idem.Operation{Name: "payments.create", Kind: idem.KindAtomic, Policy: policy},
 		function.Config{
