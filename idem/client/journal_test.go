@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -191,6 +192,33 @@ func TestOldKeysAreNotSent(t *testing.T) {
 	var expired *client.ExpiredError
 	if !errors.As(err, &expired) || expired.Age != 46*time.Hour+time.Millisecond || !errors.Is(err, client.ErrUnknown) || len(w.proxy.arrived()) != 2 {
 		t.Errorf("%+v: %v", expired, err)
+	}
+	w.ran(1)
+}
+
+// The machine started with its date three days ahead. Its clock was set before the operation was resumed, so nobody knows how old
+// the key is: it is not sent.
+func TestAKeyFromTheFutureIsNotSent(t *testing.T) {
+	w := open(t)
+	journal, err := client.NewMemoryJournal(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, transport := client.WithOperation(t.Context(), "order-17"), w.transport(client.Config{Journal: journal})
+	for _, back := range []time.Duration{0, idem.FirstSentSkew} { // as far as the clocks of two machines differ
+		w.clock.advance(-back)
+		if _, err := w.post(ctx, transport, "/orders", "{}"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.clock.advance(idem.FirstSentSkew - 72*time.Hour)
+	_, err = w.post(ctx, transport, "/orders", "{}")
+	var expired *client.ExpiredError
+	if !errors.As(err, &expired) || expired.Age != -72*time.Hour || !errors.Is(err, client.ErrUnknown) || len(w.proxy.arrived()) != 2 {
+		t.Errorf("%+v: %v", expired, err)
+	}
+	if err == nil || !strings.Contains(err.Error(), "72h0m0s from now") {
+		t.Errorf("the error says %v", err)
 	}
 	w.ran(1)
 }

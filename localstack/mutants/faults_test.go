@@ -118,6 +118,8 @@ var faults = []fault{
 		mutants: []dies{{"an observed request is refused after a loss of records", "TestObserveRefusesNothingAfterALossOfRecords"}, {"an observed request is refused while nobody can read when records were lost", "TestObserveRefusesNothingAfterALossOfRecords"}}},
 	{what: "`idemctl apikey create --test` said that its key moves no money. It was a key like any other, and charged the provider of a production stage",
 		mutants: []dies{{"a test key is taken where none is", "TestATestKeyIsRefusedWhereNoneIsTaken"}}},
+	{what: "A shop's machine started with its date three days ahead, and its clock was set later. The clients took the key that its journal had for young until three days had passed: they sent it when the server's record was gone, and it executed again",
+		mutants: []dies{{"a key from the future is young", "TestAKeyFromTheFutureIsNotSent"}, {"a key from the future is young to the client in Python", "TestThePythonPackageKeepsTheSharedRules"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now

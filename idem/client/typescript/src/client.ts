@@ -80,6 +80,11 @@ interface Operation {
 }
 
 const operationBytesMax = 256;
+/**
+ * How far ahead a key's first use may lie, as on the server: the clocks of two machines differ by less. Further ahead one of the
+ * two readings was wrong, and nobody knows how old the key is.
+ */
+const keyAheadMaxMs = 120_000;
 
 export class Client {
   readonly #options: Options;
@@ -163,7 +168,8 @@ export class Client {
     const pace = new Pace(this.#options, this.#options.monotonic, this.#options.random);
     for (;;) {
       // By the date: a clock that nobody sets may stand still while the machine is suspended, and the server's records grow old.
-      if (this.#options.now() - op.seen > this.#options.keyAgeMaxMs) throw new ExpiredError(op.key, 0);
+      const age = this.#options.now() - op.seen;
+      if (age > this.#options.keyAgeMaxMs || age < -keyAheadMaxMs) throw new ExpiredError(op.key, 0, age < 0);
       pace.attempts++;
       const { answer, last } = await this.#ask(op.url, op.init, op.signal);
       const gaveUp = (reason: Reason, cause?: unknown) =>
