@@ -154,6 +154,21 @@ test("await refuses a 202 that it does not know, and does not take it for final"
   assert.equal(await client.await(declined), declined);
 });
 
+test("await asks with what the request was sent with, but for its body and its key", async () => {
+  const accepted = new Response("{}", { status: 202, headers: { Location: "/v1/operations/op_1" } });
+  const final = new Response('{"state":"completed","response":{"status":201,"headers":{},"body":"paid"}}');
+  const { fetch, asked } = answering(accepted, final);
+  const client = new Client({ ...silent, fetch });
+  const dispatcher = {}; // undici's: a client certificate, a proxy
+  const sent = { ...post, credentials: "include", mode: "cors", dispatcher, keepalive: true, integrity: "sha256-x", redirect: "error" };
+  const answer = await client.await(await client.fetch(url, { ...sent, headers: { Authorization: "Bearer a", "Content-Type": "application/json" } }));
+  assert.equal(await answer.text(), "paid");
+  const { headers, signal, ...init } = asked[1].init;
+  assert.ok(signal);
+  assert.deepEqual(init, { credentials: "include", mode: "cors", dispatcher, redirect: "manual" });
+  assert.deepEqual([...headers], [["authorization", "Bearer a"]]);
+});
+
 test("neither an error's text nor what inspecting it prints has the key", async () => {
   const problem = { status: 422, headers: { "Content-Type": "application/problem+json" } };
   const mismatch = new Response('{"code":"idempotency_key_reused_with_different_payload","title":"secret-title"}', problem);
