@@ -104,6 +104,20 @@ func TestJournalHasOneWinner(t *testing.T) {
 	})
 }
 
+// A relative directory is another one where the process starts elsewhere: an empty journal, and a new key for what was sent.
+func TestARelativeJournalIsRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, dir := range []string{"keys", "./keys", "~/keys", ""} {
+		var refused *idem.ConfigError
+		if _, err := client.OpenFileJournal(dir, 0); !errors.As(err, &refused) || refused.Field != "dir" {
+			t.Errorf("%q: %v", dir, err)
+		}
+	}
+	if made, err := os.ReadDir("."); err != nil || len(made) > 0 {
+		t.Errorf("made %v, %v", made, err)
+	}
+}
+
 // A file that is not what was written fails closed: a new key could execute again.
 func TestDamagedJournalIsAnError(t *testing.T) {
 	dir := t.TempDir()
@@ -138,7 +152,7 @@ func TestDamagedJournalIsAnError(t *testing.T) {
 		}
 	}
 	var refused *idem.ConfigError
-	if _, err := client.OpenFileJournal(dir, -1); !errors.As(err, &refused) {
+	if _, err := client.OpenFileJournal(dir, -1); !errors.As(err, &refused) || refused.Field != "entriesMax" {
 		t.Errorf("%v", err)
 	}
 	if _, err := client.NewMemoryJournal(-1); !errors.As(err, &refused) {

@@ -462,6 +462,14 @@ class Journals(unittest.TestCase):
         FileJournal(path, 1)
         self.assertEqual((left.exists(), live.exists()), (False, True))
 
+    def test_a_relative_directory_which_is_another_one_elsewhere_is_refused(self) -> None:
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.path)
+        for name in ("keys", Path("./keys"), "~/keys", ""):
+            with self.assertRaisesRegex(idem_client.ConfigError, "absolute"):
+                FileJournal(name)
+        self.assertEqual(list(self.path.iterdir()), [])
+
     def test_files_are_for_their_owner_alone(self) -> None:
         FileJournal(self.path / "keys").begin("a", Entry("k", 1.0))
         [file] = (self.path / "keys").iterdir()

@@ -260,6 +260,16 @@ test("a jump of the wall clock neither ends nor prolongs an operation, unless it
   await assert.rejects(pays(-120_001, 1000), { code: "key_expired", unknown: true, status: 0, message: /lies ahead/ });
 });
 
+test("FileJournal: a relative directory, which is another one elsewhere, is refused", async (t) => {
+  const before = process.cwd();
+  process.chdir(await directory(t));
+  t.after(() => process.chdir(before));
+  for (const name of ["keys", "./keys", "~/keys", ""]) {
+    await assert.rejects(FileJournal.open(name), (error) => error instanceof ConfigError && error.message.includes("absolute"), name);
+  }
+  assert.deepEqual(await readdir("."), []);
+});
+
 test("FileJournal: two processes get one key between read and link", async (t) => {
   const path = await directory(t);
   const second = `import { FileJournal } from "@idem-go/client/file-journal";
