@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -86,8 +85,7 @@ func (x *execution) classifyWrapped() protocol.Result {
 		return protocol.Result{Code: protocol.Broke}
 	}
 	if r.response.Bytes() > x.engine.cfg.ResponseBytesMax {
-		return x.answered(protocol.Responded, NewProblem(http.StatusInternalServerError, header.CodeResponseTooLarge, "Response too large",
-			"The request was executed; its response is too large to be stored.").Response())
+		return x.answered(protocol.Responded, notKept())
 	}
 	return x.answered(protocol.Responded, r.response)
 }

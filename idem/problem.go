@@ -50,6 +50,13 @@ func ProblemOf(err error) (_ Problem, retryAfter time.Duration, ok bool) {
 	return Problem{}, 0, false
 }
 
+// notKept is stored for a wrapped operation whose own response does not fit: its effect has happened. It has a code of its own,
+// because of the other kinds nothing was committed then.
+func notKept() Response {
+	return NewProblem(http.StatusInternalServerError, header.CodeResponseNotKept, "Response not kept",
+		"The request was executed; its response is too large to be stored.").Response()
+}
+
 // unavailableProblem says why nothing was acknowledged.
 func unavailableProblem(err *UnavailableError) Problem {
 	const title = "Service Unavailable"

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -138,8 +136,7 @@ func (c *change) probe(ctx context.Context) protocol.Input {
 	c.cfg.Life = lifeOf(c.seen.Retention, c.seen.Expiry, found.Status) // of what was found, stored or not: a resource lives all the same
 	if err == nil && found.Status != 0 {
 		if err = c.engine.storable(found); errors.Is(err, ErrResponseTooLarge) {
-			found, err = NewProblem(http.StatusInternalServerError, header.CodeResponseTooLarge, "Response too large",
-				"The request was executed; its response is too large to be stored.").Response(), nil
+			found, err = notKept(), nil
 		}
 	}
 	switch {

@@ -1,12 +1,14 @@
 package idem_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
@@ -160,6 +162,9 @@ func TestWrappedResponseTooLargeIsStoredAsSuch(t *testing.T) { // The work is do
 		second := w.do(orders, request("{}"), w.effect(201, ""))
 		if first.Response.Status != 500 || second.Outcome != idem.OutcomeReplayed || second.Response.Status != 500 {
 			t.Errorf("first %d, second %s %d; want a stored 500", first.Response.Status, second.Outcome, second.Response.Status)
+		}
+		if !bytes.Contains(second.Response.Body, []byte(header.CodeResponseNotKept)) {
+			t.Errorf("stored %s", second.Response.Body)
 		}
 		w.ran(1)
 	})

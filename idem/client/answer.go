@@ -99,6 +99,9 @@ var retried = []int{
 	520, 521, 522, 523, 524, 525, 526, 527, 529, 530, 598, 599,
 }
 
+// decided are the codes that say, by themselves, what became of the request: asking again gets the same.
+var decided = []string{header.CodeResponseTooLarge, header.CodeResponseNotKept, header.CodeResponseErased}
+
 // judge is pure: semantics.md "On the wire", read from the client's side.
 func (a *answer) judge() verdict {
 	h, status, code := a.res.Header, a.res.StatusCode, a.problem.Code
@@ -108,7 +111,7 @@ func (a *answer) judge() verdict {
 		return verdictAnswer // stored, whatever it says: asking again gets the same
 	case kept == "unprotected" || kept == "ignored":
 		return verdictAnswer // the key protects nothing there
-	case code == header.CodeResponseTooLarge || code == header.CodeResponseErased:
+	case slices.Contains(decided, code) && kept != string(idem.OutcomeUnknown):
 		return verdictAnswer // and would be again
 	case slices.Contains(retried, status):
 		return verdictAgain

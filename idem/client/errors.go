@@ -55,21 +55,25 @@ func (e *OutcomeUnknownError) Error() string {
 func (e *OutcomeUnknownError) Is(target error) bool { return target == ErrUnknown }
 
 // ExpiredError says that the server no longer has, or may no longer have, what became of the key: it answered 410 or 412,
-// or the operation's status is gone, or the key is older than Config.KeyAgeMax, and was not sent (again). The operation
-// may have happened: only the resource itself tells. It is [ErrUnknown], but asking again is not safe here: the same key might
-// execute anew.
+// or the operation's status is gone, or the key is older than Config.KeyAgeMax, or of unknown age, and was not sent (again).
+// The operation may have happened: only the resource itself tells. It is [ErrUnknown], but asking again is not safe here: the
+// same key might execute anew.
 type ExpiredError struct {
 	// Key is the operation's key.
 	Key string
-	// Age is how old the key is at least; 0 where it was the server that said so.
+	// Age is how old the key is at least; 0 where it was the server that said so. It is negative where the key's first use lies
+	// more than two minutes ahead: a clock was wrong then or is wrong now, and nobody knows how old the key is.
 	Age time.Duration
-	// Problem is the server's; empty where Age is set.
+	// Problem is the server's; empty where Age is not 0.
 	Problem idem.Problem
 }
 
 // Error shows the key as a hash.
 func (e *ExpiredError) Error() string {
-	if e.Age > 0 {
+	switch {
+	case e.Age < 0:
+		return fmt.Sprintf("client: key %s was first used %v from now: a clock was or is wrong, and its record may be gone", hash(e.Key), -e.Age)
+	case e.Age > 0:
 		return fmt.Sprintf("client: key %s is %v old: its record may be gone", hash(e.Key), e.Age)
 	}
 	return fmt.Sprintf("client: the record of key %s is gone (%d %s)", hash(e.Key), e.Problem.Status, plain(e.Problem.Code))

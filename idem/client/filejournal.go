@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/idem-go/idem-aws/idem"
 )
 
 // FileJournal is a journal in a directory, one file for each operation. It survives the process and, as far as the disk
@@ -41,11 +43,15 @@ type fileEntry struct {
 const fileBytesMax = 8 << 10
 
 // OpenFileJournal opens the journal in the directory, which it makes if need be, for at most that many operations, 0 meaning
-// [EntriesMaxDefault]. It returns an [*idem.ConfigError] or the file system's error.
+// [EntriesMaxDefault]. The path must be absolute: a relative one is another, empty journal where the process starts elsewhere, and
+// a new key for what was sent before. It returns an [*idem.ConfigError] or the file system's error.
 func OpenFileJournal(dir string, most int) (*FileJournal, error) {
 	most, err := entriesMax(most)
 	if err != nil {
 		return nil, err
+	}
+	if !filepath.IsAbs(dir) {
+		return nil, &idem.ConfigError{Field: "dir", Value: dir, Rule: "must be an absolute path: a relative one is another journal where the process starts elsewhere"}
 	}
 	j := &FileJournal{dir: filepath.Clean(dir), entriesMax: most, link: os.Link, sync: syncDirectory}
 	if err := j.open(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -103,6 +104,20 @@ func TestJournalHasOneWinner(t *testing.T) {
 	})
 }
 
+// A relative directory is another one where the process starts elsewhere: an empty journal, and a new key for what was sent.
+func TestARelativeJournalIsRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, dir := range []string{"keys", "./keys", "~/keys", ""} {
+		var refused *idem.ConfigError
+		if _, err := client.OpenFileJournal(dir, 0); !errors.As(err, &refused) || refused.Field != "dir" {
+			t.Errorf("%q: %v", dir, err)
+		}
+	}
+	if made, err := os.ReadDir("."); err != nil || len(made) > 0 {
+		t.Errorf("made %v, %v", made, err)
+	}
+}
+
 // A file that is not what was written fails closed: a new key could execute again.
 func TestDamagedJournalIsAnError(t *testing.T) {
 	dir := t.TempDir()
@@ -137,7 +152,7 @@ func TestDamagedJournalIsAnError(t *testing.T) {
 		}
 	}
 	var refused *idem.ConfigError
-	if _, err := client.OpenFileJournal(dir, -1); !errors.As(err, &refused) {
+	if _, err := client.OpenFileJournal(dir, -1); !errors.As(err, &refused) || refused.Field != "entriesMax" {
 		t.Errorf("%v", err)
 	}
 	if _, err := client.NewMemoryJournal(-1); !errors.As(err, &refused) {
@@ -191,6 +206,33 @@ func TestOldKeysAreNotSent(t *testing.T) {
 	var expired *client.ExpiredError
 	if !errors.As(err, &expired) || expired.Age != 46*time.Hour+time.Millisecond || !errors.Is(err, client.ErrUnknown) || len(w.proxy.arrived()) != 2 {
 		t.Errorf("%+v: %v", expired, err)
+	}
+	w.ran(1)
+}
+
+// The machine started with its date three days ahead. Its clock was set before the operation was resumed, so nobody knows how old
+// the key is: it is not sent.
+func TestAKeyFromTheFutureIsNotSent(t *testing.T) {
+	w := open(t)
+	journal, err := client.NewMemoryJournal(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, transport := client.WithOperation(t.Context(), "order-17"), w.transport(client.Config{Journal: journal})
+	for _, back := range []time.Duration{0, idem.FirstSentSkew} { // as far as the clocks of two machines differ
+		w.clock.advance(-back)
+		if _, err := w.post(ctx, transport, "/orders", "{}"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.clock.advance(idem.FirstSentSkew - 72*time.Hour)
+	_, err = w.post(ctx, transport, "/orders", "{}")
+	var expired *client.ExpiredError
+	if !errors.As(err, &expired) || expired.Age != -72*time.Hour || !errors.Is(err, client.ErrUnknown) || len(w.proxy.arrived()) != 2 {
+		t.Errorf("%+v: %v", expired, err)
+	}
+	if err == nil || !strings.Contains(err.Error(), "72h0m0s from now") {
+		t.Errorf("the error says %v", err)
 	}
 	w.ran(1)
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/header"
 )
 
@@ -77,7 +78,9 @@ type sending struct {
 func (s *sending) run() (*http.Response, error) {
 	ctx := s.req.Context()
 	for {
-		if age := s.t.date().Sub(s.op.seen); age > s.t.cfg.KeyAgeMax {
+		// A key's first use that lies further ahead than the clocks of two machines differ: one of the two readings was wrong, and
+		// nobody knows how old the key is.
+		if age := s.t.date().Sub(s.op.seen); age > s.t.cfg.KeyAgeMax || age < -idem.FirstSentSkew {
 			return nil, s.ended(ctx, &ExpiredError{Key: s.op.key, Age: age})
 		}
 		res, done, err := s.once(ctx)

@@ -37,6 +37,10 @@ func unusable(err error) error {
 	return err
 }
 
+// ErrOutputNotKept: the wrapped function has run, and its output was too large to be stored. [idem.ErrResponseTooLarge] says of
+// the other kinds that nothing was committed.
+var ErrOutputNotKept = errors.New("function: the function has run; its output was too large to be stored")
+
 // InProgressError: another execution holds the key. Nothing was executed; its holder may still fail, so a queue's
 // duplicate is not done with.
 type InProgressError struct {
@@ -65,7 +69,7 @@ func (e *UnknownError) Error() string {
 
 // StoredError is a stored result that is no success; every call with the key gets it until it expires. It is a handler's
 // rejection, or how a deferred operation failed, or stands for the output of a wrapped function that was too large to be
-// stored: errors.Is(err, [idem.ErrResponseTooLarge]) then, and the function has run.
+// stored: errors.Is(err, [ErrOutputNotKept]) then.
 type StoredError struct {
 	// Response is what is stored. Its body is a problem document where the handler rejected.
 	Response idem.Response
@@ -90,10 +94,12 @@ func (e *StoredError) Problem() (idem.Problem, bool) {
 	return problem, true
 }
 
-// Unwrap returns [idem.ErrResponseTooLarge] for an output that could not be stored.
+// Unwrap returns [ErrOutputNotKept] for an output that could not be stored. Earlier releases stored it under the other code,
+// which no operation stores that commits what it wrote.
 func (e *StoredError) Unwrap() error {
-	if problem, _ := e.Problem(); problem.Code == header.CodeResponseTooLarge {
-		return idem.ErrResponseTooLarge
+	switch problem, _ := e.Problem(); problem.Code {
+	case header.CodeResponseNotKept, header.CodeResponseTooLarge:
+		return ErrOutputNotKept
 	}
 	return nil
 }

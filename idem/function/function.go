@@ -151,7 +151,7 @@ func validatePolicy(p idem.Policy) error {
 // [*StoredError] is the stored result, now or earlier.
 // [*idem.UnavailableError]: nothing is known to be committed, the same call may be made again. [*idem.HandlerError]: as
 // the handler's error, with nothing committed, except that a wrapped operation is now unknown. [idem.ErrResponseTooLarge]:
-// the output doesn't fit, and nothing was committed.
+// the output doesn't fit, and nothing was committed. Of a wrapped function it is a [*StoredError], [ErrOutputNotKept].
 func (f *Function) Do(ctx context.Context, input []byte, h Handler) (Result, error) {
 	request, err := f.request(ctx, bytes.Clone(input))
 	if err != nil {

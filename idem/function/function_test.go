@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/function"
+	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
@@ -217,7 +219,7 @@ func TestRejectionIsStored(t *testing.T) {
 				if !ok || problem.Code != "declined" || problem.Status != status || stored.Replayed != replayed || stored.OperationID == "" {
 					t.Errorf("%s %d: %+v", kind, status, stored)
 				}
-				if errors.Is(stored, idem.ErrResponseTooLarge) || strings.Contains(stored.Error(), "funds") {
+				if errors.Is(stored, function.ErrOutputNotKept) || strings.Contains(stored.Error(), "funds") {
 					t.Errorf("%s %d: %v", kind, status, stored)
 				}
 			}
@@ -226,7 +228,8 @@ func TestRejectionIsStored(t *testing.T) {
 	}
 }
 
-// An output that is too large fails before anything is committed; what has run wrapped is not run again.
+// An output that is too large fails before anything is committed; what has run wrapped is not run again, and its error is
+// another one.
 func TestOutputTooLarge(t *testing.T) {
 	large := strings.Repeat("x", 101)
 	for _, kind := range kinds {
@@ -235,23 +238,42 @@ func TestOutputTooLarge(t *testing.T) {
 			fn := w.function(idem.Operation{Kind: kind}, function.Config{})
 			_, err := fn.Do(t.Context(), []byte(`{"id":"a"}`), w.returning(kind, large))
 			var stored *function.StoredError
-			if !errors.Is(err, idem.ErrResponseTooLarge) || errors.As(err, &stored) != (kind == idem.KindWrapped) {
+			wrapped := kind == idem.KindWrapped
+			if errors.Is(err, idem.ErrResponseTooLarge) == wrapped || errors.Is(err, function.ErrOutputNotKept) != wrapped || errors.As(err, &stored) != wrapped {
 				t.Fatalf("got %v", err)
 			}
 			if rows, messages := w.mem.Rows(), w.mem.Messages(); len(rows)+len(messages) > 0 {
 				t.Errorf("committed %v %v", rows, messages)
 			}
-			if kind != idem.KindWrapped {
+			if !wrapped {
 				w.want(fn, `{"id":"a"}`, w.returning(kind, "small"), "small", false)
 				return
 			}
 			again := as[*function.StoredError](t, fn, `{"id":"a"}`, w.returning(kind, "small"))
-			if !errors.Is(again, idem.ErrResponseTooLarge) || !again.Replayed {
+			if !errors.Is(again, function.ErrOutputNotKept) || !again.Replayed {
 				t.Errorf("got %+v", again)
 			}
 			w.ran(1)
 		})
 	}
+}
+
+// An earlier release stored the same under the code by which nothing is committed: it is replayed as it is, and has run.
+func TestAnOutputThatAnEarlierReleaseDidNotKeepHasRun(t *testing.T) {
+	w := newWorld(t, idem.Config{})
+	fn := w.function(idem.Operation{Kind: idem.KindWrapped}, function.Config{})
+	kept := idem.NewProblem(http.StatusInternalServerError, header.CodeResponseTooLarge, "Response too large", "The request was executed.").Response()
+	as[*idem.HandlerError](t, fn, `{"id":"a"}`, failing(w, errors.New("its process ends")))
+	unknown := as[*function.UnknownError](t, fn, `{"id":"a"}`, w.returning(idem.KindWrapped, "run again"))
+	found := func(context.Context, storage.Record) (idem.Response, bool, error) { return kept, false, nil }
+	if state, err := w.engine.Reconcile(t.Context(), "shop", unknown.OperationID, 0, found); state != storage.StateCompleted {
+		t.Fatal(state, err)
+	}
+	stored := as[*function.StoredError](t, fn, `{"id":"a"}`, w.returning(idem.KindWrapped, "run again"))
+	if !bytes.Equal(stored.Response.Body, kept.Body) || !errors.Is(stored, function.ErrOutputNotKept) || !stored.Replayed {
+		t.Errorf("got %+v", stored)
+	}
+	w.ran(1)
 }
 
 // A handler that changes its input in place changes neither the key nor the fingerprint, nor what its own

@@ -42,7 +42,7 @@ func EachRaw[R any](f *Function, input func(record R) ([]byte, error), h Handler
 		}
 		_, err = f.Do(ctx, in, h)
 		var stored *StoredError
-		if errors.As(err, &stored) && errors.Is(stored, idem.ErrResponseTooLarge) {
+		if errors.As(err, &stored) && errors.Is(stored, ErrOutputNotKept) {
 			f.cfg.Logger.WarnContext(ctx, "the function has run, its output was too large to be stored",
 				"operation", f.operation.Operation().Name, "operation_id", stored.OperationID)
 			return nil

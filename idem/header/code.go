@@ -15,5 +15,6 @@ const (
 	CodeRefusedBefore    = "idempotency_refused_before"                    // 503: the key may be older than a loss of records
 	CodeNoTime           = "idempotency_no_time"                           // 503: the caller's deadline leaves no time
 	CodeStoreUnavailable = "idempotency_store_unavailable"                 // 503
-	CodeResponseTooLarge = "idempotency_response_too_large"                // 500, before anything is committed
+	CodeResponseTooLarge = "idempotency_response_too_large"                // 500: nothing was committed
+	CodeResponseNotKept  = "idempotency_response_not_kept"                 // 500: a wrapped operation was executed
 )

@@ -73,9 +73,9 @@ func (c *call) respond(result *idem.Result) idem.Response {
 	response := result.Response
 	first := result.Outcome == idem.OutcomeExecuted && response.Status == c.made.status && bytes.Equal(response.Body, c.made.body)
 	switch {
-	case first && c.made.truncated:
-		return idem.NewProblem(http.StatusInternalServerError, header.CodeResponseTooLarge, "Response too large",
-			"The request was executed; its response is too large.").Response()
+	case first && c.made.truncated: // and not stored by its status, which alone does not say whether the request was executed
+		return refuse(http.StatusInternalServerError, codeInternal, "Internal Server Error",
+			"The answer is too large to be passed on. Send the request again with the same Idempotency-Key.").response
 	case first:
 		response.Header = append(slices.Clone(response.Header), c.made.unstored...)
 	default:

@@ -52,6 +52,9 @@ func (c *contract) wrapped(change ...func(*idem.Operation)) *contract {
 		status, run := c.run(r)
 		w.WriteHeader(status)
 		w.Write([]byte(strconv.FormatInt(run, 10)))
+		if size, err := strconv.Atoi(r.Header.Get("X-Size")); err == nil {
+			w.Write(make([]byte, size))
+		}
 	})
 	return c
 }

@@ -63,6 +63,7 @@ var exchanges = []exchange{
 	{name: header.CodeNoTime, status: 503, ask: withoutTime},
 	{name: header.CodeRefusedBefore, status: 503, ask: afterALossOfRecords},
 	{name: header.CodeResponseTooLarge, status: 500, ask: asks(sized(4 << 20))},
+	{name: header.CodeResponseNotKept, status: 500, became: executed, expires: true, ask: wrappedAnswering(4 << 20)},
 }
 
 // headers says which answers have a header.
@@ -213,6 +214,14 @@ func afterAWrappedFailure(t *testing.T) *reply {
 	c := newContract(t, idem.IETF()).wrapped()
 	c.do(order("secret", 502, body(`{"secret":1}`), at("/wrapped")))
 	return c.do(secret(at("/wrapped")))
+}
+
+// wrappedAnswering: a wrapped handler whose answer is of that size.
+func wrappedAnswering(size int) func(*testing.T) *reply {
+	return func(t *testing.T) *reply {
+		c := newContract(t, idem.IETF()).wrapped()
+		return c.do(secret(at("/wrapped"), sized(size)))
+	}
 }
 
 func afterExpiry(t *testing.T) *reply {

@@ -259,7 +259,7 @@ func TestObservedExchangeIsUntouched(t *testing.T) {
 	for _, test := range []struct {
 		body string
 		want string
-	}{{"{}", "[500 executed " + header.CodeResponseTooLarge + "]"}, {large, "[413  request_too_large]"}} {
+	}{{"{}", "[500 executed " + header.CodeResponseNotKept + "]"}, {large, "[413  request_too_large]"}} {
 		r, err := http.NewRequest("POST", a.server.URL+"/orders", strings.NewReader(test.body))
 		if err != nil {
 			t.Fatal(err)

@@ -147,7 +147,8 @@ func TestWrappedRefusalIsNotStored(t *testing.T) {
 	a.do(key(ask{})).wants(t, 201, "executed")
 }
 
-// The work is done, the response can't be stored; a retry must not do the work again.
+// The work is done, the response can't be stored; a retry must not do the work again. The code is not the one by which nothing
+// was committed.
 func TestWrappedResponseTooLarge(t *testing.T) {
 	for _, size := range []int{3<<20 + 1, 5 << 20} { // above the engine's bound, and above the recorder's
 		a := newAPI(t, nil)
@@ -164,18 +165,34 @@ func TestWrappedResponseTooLarge(t *testing.T) {
 		first, again := a.do(key(ask{})), a.do(key(ask{}))
 		first.wants(t, 500, "executed")
 		again.wants(t, 500, "replayed")
-		if first.code(t) != header.CodeResponseTooLarge || again.code(t) != header.CodeResponseTooLarge || runs.Load() != 1 {
+		if first.code(t) != header.CodeResponseNotKept || again.code(t) != header.CodeResponseNotKept || runs.Load() != 1 {
 			t.Errorf("%s, then %s, %d runs", first.body, again.body, runs.Load())
 		}
 	}
-	// Not stored by its status, and too large to pass on whole: a clear error, never half of it.
-	a := newAPI(t, nil)
-	a.wrap("POST /orders", idem.Operation{SafeToRunAgain: true}, func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusTooManyRequests)
-		w.Write(make([]byte, 5<<20))
-	})
-	if r := a.do(key(ask{})); r.StatusCode != 500 || r.code(t) != header.CodeResponseTooLarge {
-		t.Errorf("got %d with %d bytes", r.StatusCode, len(r.body))
+}
+
+// Not stored by its status, and too large to pass on whole: a clear error, never half of it. It says neither that the request was
+// executed nor that it was not: the handler has not said so.
+func TestAWrappedAnswerThatIsTooLargeToPassOnSaysNothingOfTheOutcome(t *testing.T) {
+	for name, c := range map[string]struct {
+		operation idem.Operation
+		became    string
+	}{
+		"freed":   {idem.Operation{ReleaseOn: []int{http.StatusTooManyRequests}}, executed},
+		"unknown": {idem.Operation{UnknownToOperator: true}, unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t, nil)
+			a.wrap("POST /orders", c.operation, func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusTooManyRequests)
+				w.Write(make([]byte, 5<<20))
+			})
+			r := a.do(key(ask{}))
+			r.wants(t, 500, c.became)
+			if r.code(t) != "internal_error" {
+				t.Errorf("got %s", r.body)
+			}
+		})
 	}
 }
 

@@ -36,7 +36,7 @@ func TestReconcileCompletesWhatIsTooLarge(t *testing.T) {
 		probe := &asked{finding: outbox.Executed{Response: idem.Response{Status: 201, Body: make([]byte, 4<<20)}}}
 		w.reconciled(w.runner(probe.probe), outbox.Counts{Completed: 1})
 		w.want(r, storage.StateCompleted, 500, 1)
-		if body := string(w.record(r.Key).Response.Body); !strings.Contains(body, header.CodeResponseTooLarge) {
+		if body := string(w.record(r.Key).Response.Body); !strings.Contains(body, header.CodeResponseNotKept) {
 			t.Errorf("stored is %s", body)
 		}
 	})

@@ -1,11 +1,14 @@
 package docsite
 
 import (
+	"cmp"
+	"encoding/json"
 	"go/ast"
 	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,6 +109,84 @@ func TestProblemCodesAreDocumented(t *testing.T) {
 		if answered[code] == nil {
 			t.Errorf("docs/reference/http.md has %s, which nothing answers with", code)
 		}
+	}
+}
+
+// scenarioOfClients is what this test reads of idem/client/scenarios.json.
+type scenarioOfClients struct {
+	Name  string `json:"name"`
+	Sends []struct {
+		Server []struct {
+			Status  int               `json:"status"`
+			Headers map[string]string `json:"headers"`
+			Cut     string            `json:"cut"`
+		} `json:"server"`
+		Want struct {
+			Error *struct {
+				Unknown bool `json:"unknown"`
+			} `json:"error"`
+		} `json:"want"`
+	} `json:"sends"`
+}
+
+// lostFirst are the statuses after which all clients say that the operation may have happened, because an attempt before had no
+// answer.
+func lostFirst(t *testing.T, root string) map[string]bool {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(root, "idem", "client", "scenarios.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all struct {
+		Scenarios []scenarioOfClients `json:"scenarios"`
+	}
+	if err := json.Unmarshal(raw, &all); err != nil {
+		t.Fatal(err)
+	}
+	statuses := map[string]bool{}
+	for _, s := range all.Scenarios {
+		send := s.Sends[0]
+		if len(s.Sends) == 1 && len(send.Server) == 2 && send.Server[0].Cut != "" && send.Server[1].Status >= 300 && send.Want.Error != nil && send.Want.Error.Unknown {
+			statuses[strconv.Itoa(send.Server[1].Status)] = true
+		}
+	}
+	return statuses
+}
+
+var anyStatus = regexp.MustCompile(`\b[1-5]\d\d\b`)
+
+// A client that is written by the page takes no answer for "was not executed" which the clients take for unknown: one after an
+// attempt that had no answer, and one of a wrapped handler that decides nothing.
+func TestAnAnswerAfterALostOneIsNoProofOnThePage(t *testing.T) {
+	root, err := localtool.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, statuses := readPageText(t, root, "http.md"), lostFirst(t, root)
+	if len(statuses) < 15 {
+		t.Errorf("the clients have scenarios for %v", statuses)
+	}
+	after := map[string]string{}
+	for _, row := range tableBelow(t, text, "## After an attempt without an answer") {
+		for _, status := range append(anyStatus.FindAllString(row[0], -1), row[0]) {
+			after[status] += row[1] + "\n"
+		}
+	}
+	for _, row := range tableBelow(t, text, "## What to do by status") {
+		if strings.Contains(row[1], "not executed") {
+			for _, status := range anyStatus.FindAllString(row[0], -1) {
+				statuses[status] = true
+			}
+		}
+	}
+	for status := range statuses {
+		told := cmp.Or(after[status], after["anything else"])
+		if told == "" || strings.Contains(told, "not executed") || !strings.Contains(told, "may have been executed") {
+			t.Errorf("docs/reference/http.md says of a %s after an attempt without an answer: %q", status, told)
+		}
+	}
+	if first := tableBelow(t, text, "## What to do by status")[0]; !strings.Contains(first[0], "`Idempotency-Status: unknown`") || !strings.HasPrefix(first[1], "may have been executed") {
+		t.Errorf("docs/reference/http.md begins with %q", first)
 	}
 }
 

@@ -124,6 +124,8 @@ var faults = []fault{
 		mutants: []dies{{"echo answers a returned error when the protection is over", "TestAnOrderIsPaidOnce"}, {"an answer that comes too late is not told", "TestAnAnswerAfterTheHandlerHasReturnedIsTold"}}},
 	{what: "The example for gin had the paying handler in the router for everything else, too. http.ServeMux took `/orders/17%2Fpay` for another route, gin for `/orders/17/pay`: it paid without a key, and for anybody",
 		mutants: []dies{{"a protected handler of gin is in front of the protection, too", "TestAnOrderIsPaidOnce"}, {"a protected router may be behind an exempt wildcard", "TestRouterFailsAtStartUp"}}},
+	{what: "A shop's machine started with its date three days ahead, and its clock was set later. The clients took the key that its journal had for young until three days had passed: they sent it when the server's record was gone, and it executed again",
+		mutants: []dies{{"a key from the future is young", "TestAKeyFromTheFutureIsNotSent"}, {"a key from the future is young to the client in Python", "TestThePythonPackageKeepsTheSharedRules"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now

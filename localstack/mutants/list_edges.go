@@ -174,13 +174,15 @@ var journals = []Mutant{
 	{Name: "a second caller leaves no mark", File: journalFile, Old: "		_, err = file.WriteString(\"\\n\")\n", New: "		_ = shared\n"},
 	{Name: "what net/http sent again counts as sent once", File: "idem/client/transport.go", Old: "s.budget.attempts != 1 || s.sends.Load() > 1 || s.op", New: "s.budget.attempts != 1 || s.op"},
 	{Name: "a certificate that fails when net/http sends again proves that nothing was sent", File: "idem/client/transport.go", Old: "s.sends.Load() == 0 && s.first(ctx)", New: "s.first(ctx)"},
-	{Name: "a key is sent at any age", File: "idem/client/transport.go", Old: "age > s.t.cfg.KeyAgeMax {", New: "age > s.t.cfg.KeyAgeMax<<20 {"},
+	{Name: "a key is sent at any age", File: "idem/client/transport.go", Old: "age > s.t.cfg.KeyAgeMax || age", New: "age > s.t.cfg.KeyAgeMax<<20 || age"},
+	{Name: "a key from the future is young", File: "idem/client/transport.go", Old: " || age < -idem.FirstSentSkew {", New: " || age < -idem.FirstSentSkew<<20 {"},
 }
 
 // pythons: what the client in Python takes for proof.
 var pythons = []Mutant{
 	{Name: "what the caller was handling says what became of a request", File: "idem/client/python/src/idem_client/machine.py", Old: "(link.__context__ if isinstance(link, httpcore.ConnectError) else None)", New: "link.__context__"},
 	{Name: "a real server's certificate leaves open what was sent", File: "idem/client/python/src/idem_client/machine.py", Old: "(link.__context__ if isinstance(link, httpcore.ConnectError) else None)", New: "None"},
+	{Name: "a key from the future is young to the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: " or age < -_KEY_AHEAD_MAX:", New: ":"},
 }
 
 // comparisons: what of a request the middleware compares, and what it reads of its time.

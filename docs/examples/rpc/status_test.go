@@ -141,7 +141,7 @@ func TestAStoredProblemIsAStatus(t *testing.T) {
 		"403":                               {idem.KindAtomic, rejecting(http.StatusForbidden), codes.PermissionDenied, "no"},
 		"404":                               {idem.KindAtomic, rejecting(http.StatusNotFound), codes.NotFound, "no"},
 		"402":                               {idem.KindAtomic, rejecting(http.StatusPaymentRequired), codes.FailedPrecondition, "no"},
-		"a wrapped reply that is too large": {idem.KindWrapped, large, codes.Internal, header.CodeResponseTooLarge},
+		"a wrapped reply that is too large": {idem.KindWrapped, large, codes.Internal, header.CodeResponseNotKept},
 	} {
 		t.Run(name, func(t *testing.T) {
 			guard := newGuard(t, idem.Operation{Name: "payments.pay", Kind: c.kind, Policy: idem.IETF(), UnknownToOperator: c.kind == idem.KindWrapped})

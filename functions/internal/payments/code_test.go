@@ -26,9 +26,10 @@ var answering = []string{
 
 // elsewhere are the codes that no route of the application answers with, because none is as the function asks for.
 var elsewhere = map[string]func(middleware.RouteInfo) bool{
-	header.CodeError:          func(r middleware.RouteInfo) bool { return r.Policy.Mismatch == idem.Mismatch400 },
-	header.CodeInUse:          func(r middleware.RouteInfo) bool { return r.Policy.InFlight == idem.InFlightInUse },
-	header.CodeOutcomeUnknown: func(r middleware.RouteInfo) bool { return r.Kind == idem.KindWrapped },
+	header.CodeError:           func(r middleware.RouteInfo) bool { return r.Policy.Mismatch == idem.Mismatch400 },
+	header.CodeInUse:           func(r middleware.RouteInfo) bool { return r.Policy.InFlight == idem.InFlightInUse },
+	header.CodeOutcomeUnknown:  func(r middleware.RouteInfo) bool { return r.Kind == idem.KindWrapped },
+	header.CodeResponseNotKept: func(r middleware.RouteInfo) bool { return r.Kind == idem.KindWrapped },
 	// Its function's time-out leaves time for every request.
 	header.CodeNoTime: func(middleware.RouteInfo) bool { return false },
 	// Lambda returns 6 MiB; the answers of the application have some hundred bytes.

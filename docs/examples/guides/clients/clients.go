@@ -42,7 +42,7 @@ func (s *Shop) Order(ctx context.Context, name, body string, keep func(answer st
 	r.Header.Set("Content-Type", "application/json")
 	response, err := s.http.Do(r)
 	if errors.Is(err, client.ErrUnknown) {
-		return fmt.Errorf("the order may have been placed; call again with the same name: %w", err)
+		return fmt.Errorf("the order may have been placed; call again with the same name and body: %w", err)
 	}
 	if err != nil {
 		return err

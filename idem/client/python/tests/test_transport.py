@@ -347,7 +347,7 @@ class Authentication(unittest.TestCase):
 
 
 class Clocks(unittest.TestCase):
-    def test_a_jump_of_the_wall_clock_neither_ends_nor_prolongs_an_operation_unless_its_key_is_too_old_then(self) -> None:
+    def test_a_jump_of_the_wall_clock_neither_ends_nor_prolongs_an_operation_unless_its_key_is_too_old_then_or_of_unknown_age(self) -> None:
         date, passed = [1795262400.0], [0.0]
 
         def pays(jump: float, passes: float) -> httpx.Response:
@@ -361,11 +361,15 @@ class Clocks(unittest.TestCase):
 
         self.assertEqual(pays(3600.0, 1.0).status_code, 201)
         with self.assertRaises(idem_client.GaveUpError) as ended:
-            pays(-86400.0, 61.0)
+            pays(-120.0, 61.0)
         self.assertEqual((ended.exception.reason, ended.exception.attempts), ("elapsed", 2))
         # The machine was suspended for as long as the server keeps a key: sent again, it might execute anew.
-        with self.assertRaises(idem_client.ExpiredError) as expired:
+        with self.assertRaisesRegex(idem_client.ExpiredError, "too old") as expired:
             pays(86400.0, 1.0)
+        self.assertEqual((expired.exception.unknown, expired.exception.status), (True, 0))
+        # The date was wrong when the key was made, or is wrong now.
+        with self.assertRaisesRegex(idem_client.ExpiredError, "lies ahead") as expired:
+            pays(-121.0, 1.0)
         self.assertEqual((expired.exception.unknown, expired.exception.status), (True, 0))
 
 
@@ -457,6 +461,14 @@ class Journals(unittest.TestCase):
             journal.begin("b", Entry("k"))
         FileJournal(path, 1)
         self.assertEqual((left.exists(), live.exists()), (False, True))
+
+    def test_a_relative_directory_which_is_another_one_elsewhere_is_refused(self) -> None:
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.path)
+        for name in ("keys", Path("./keys"), "~/keys", ""):
+            with self.assertRaisesRegex(idem_client.ConfigError, "absolute"):
+                FileJournal(name)
+        self.assertEqual(list(self.path.iterdir()), [])
 
     def test_files_are_for_their_owner_alone(self) -> None:
         FileJournal(self.path / "keys").begin("a", Entry("k", 1.0))

@@ -69,13 +69,16 @@ export type Verdict = "answer" | "again" | "mismatch" | "unknown" | "expired" | 
  */
 export const retried = [408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 525, 526, 527, 529, 530, 598, 599];
 
+/** The codes that say, by themselves, what became of the request: asking again gets the same. */
+const decided = ["idempotency_response_too_large", "idempotency_response_not_kept", "idempotency_response_erased"];
+
 /** Reads docs/semantics.md "On the wire" from the client's side. */
 export function judge({ status, headers, code }: Pick<Answer, "status" | "headers" | "code">): Verdict {
   const kept = headers.get("Idempotency-Status") ?? ""; // says what the code says, also where the body was replaced
   if (headers.get("Idempotent-Replayed") === "true" || headers.has("Idempotency-Expires")) {
     return "answer"; // stored, whatever it says: asking again gets the same
   }
-  if (["unprotected", "ignored"].includes(kept) || ["idempotency_response_too_large", "idempotency_response_erased"].includes(code)) {
+  if (["unprotected", "ignored"].includes(kept) || (decided.includes(code) && kept !== "unknown")) {
     return "answer"; // the key protects nothing there, or asking again gets the same
   }
   if (retried.includes(status)) {

@@ -80,6 +80,11 @@ interface Operation {
 }
 
 const operationBytesMax = 256;
+/**
+ * How far ahead a key's first use may lie, as on the server: the clocks of two machines differ by less. Further ahead one of the
+ * two readings was wrong, and nobody knows how old the key is.
+ */
+const keyAheadMaxMs = 120_000;
 
 export class Client {
   readonly #options: Options;
@@ -163,7 +168,8 @@ export class Client {
     const pace = new Pace(this.#options, this.#options.monotonic, this.#options.random);
     for (;;) {
       // By the date: a clock that nobody sets may stand still while the machine is suspended, and the server's records grow old.
-      if (this.#options.now() - op.seen > this.#options.keyAgeMaxMs) throw new ExpiredError(op.key, 0);
+      const age = this.#options.now() - op.seen;
+      if (age > this.#options.keyAgeMaxMs || age < -keyAheadMaxMs) throw new ExpiredError(op.key, 0, age < 0);
       pace.attempts++;
       const { answer, last } = await this.#ask(op.url, op.init, op.signal);
       const gaveUp = (reason: Reason, cause?: unknown) =>
@@ -230,7 +236,8 @@ export class Client {
 
   /**
    * Follows the Location of a 202 until the operation is final, and returns the final response as a retry of the request
-   * would get it; any other response as it is. It asks with the request's credentials, and only on the same origin. Rejects
+   * would get it; any other response as it is. It asks with all that the request was sent with but its body: cookies
+   * (`credentials`) and a `dispatcher` of Node's, too; and only on the same origin. Rejects
    * with a ResponseError for a 202 that is not the one `fetch` returned, such as a clone; with an OutcomeUnknownError, a GaveUpError, or an ExpiredError where the API says in a problem document of its own that the
    * operation is gone. After all but an ExpiredError, sending the request again with the same key says as much as the Location does.
    */
@@ -244,12 +251,14 @@ export class Client {
     const gaveUp = (reason: Reason, cause?: unknown) => new GaveUpError(op.key, reason, pace.attempts, cause === undefined ? last : { ...last, cause });
     const location = this.#location(accepted, op);
     if (!location) throw gaveUp("permanent", new Error("the 202 has no Location on the API's own origin"));
+    const { method, body, keepalive, integrity, ...rest } = op.init; // those are the request's own
+    const asks: RequestInit = { ...rest, headers: question(op), redirect: "manual" };
     for (;;) {
       const wait = pace.next(last.retryAfterMs);
       if (typeof wait !== "number") throw state === "unknown" ? new OutcomeUnknownError(op.key, last.retryAfterMs) : gaveUp(wait);
       await this.#options.pause(wait, op.signal).catch((cause: unknown) => Promise.reject(gaveUp("canceled", cause)));
       pace.attempts++;
-      const asked = await this.#ask(location, { headers: question(op), redirect: "manual" }, op.signal);
+      const asked = await this.#ask(location, asks, op.signal);
       last = asked.last;
       if (op.signal?.aborted) throw gaveUp("canceled", op.signal.reason);
       if (!asked.answer) {

@@ -65,18 +65,19 @@ export class OutcomeUnknownError extends IdempotencyError {
 
 /**
  * The server no longer has, or may no longer have, what became of the key: 410 or 412, a status that is gone, or a
- * key that is too old and was not sent (again). The operation may have happened, and only the resource itself tells; the same key might
- * execute anew.
+ * key that is too old, or of unknown age, and was not sent (again). The operation may have happened, and only the resource itself
+ * tells; the same key might execute anew.
  */
 export class ExpiredError extends IdempotencyError {
   override readonly name = "ExpiredError";
   readonly code = "key_expired";
   readonly unknown = true;
-  /** The server's; 0 where the key was too old to be sent. */
+  /** The server's; 0 where the key was not sent. */
   readonly status: number;
 
-  constructor(key: string, status: number) {
-    super(key, status === 0 ? "the key is too old: its record may be gone" : `the record of the key is gone (${status})`);
+  constructor(key: string, status: number, ahead = false) {
+    const old = ahead ? "the key's first use lies ahead: a clock was or is wrong, and its record may be gone" : "the key is too old: its record may be gone";
+    super(key, status === 0 ? old : `the record of the key is gone (${status})`);
     this.status = status;
   }
 }

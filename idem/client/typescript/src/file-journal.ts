@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { link, mkdir, open, readdir, readFile, stat, unlink } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 
-import { JournalError } from "./errors.ts";
+import { ConfigError, JournalError } from "./errors.ts";
 import { checkEntriesMax, entriesMaxDefault, full, type Begun, type Entry, type Journal } from "./journal.ts";
 
 /**
@@ -21,10 +21,16 @@ export class FileJournal implements Journal {
     this.#entriesMax = entriesMax;
   }
 
-  /** Opens the journal, for at most that many operations at once. */
+  /**
+   * Opens the journal, for at most that many operations at once. The path must be absolute: a relative one is another, empty
+   * journal where the process starts elsewhere, and a new key for what was sent before.
+   */
   static async open(directory: string, entriesMax = entriesMaxDefault): Promise<FileJournal> {
     checkEntriesMax(entriesMax);
-    await makeDurable(resolve(directory));
+    if (!isAbsolute(directory)) {
+      throw new ConfigError(`directory = ${directory}: must be an absolute path: a relative one is another journal where the process starts elsewhere`);
+    }
+    await makeDurable(directory);
     await sync(directory);
     await clean(directory);
     return new FileJournal(directory, entriesMax);

@@ -154,6 +154,21 @@ test("await refuses a 202 that it does not know, and does not take it for final"
   assert.equal(await client.await(declined), declined);
 });
 
+test("await asks with what the request was sent with, but for its body and its key", async () => {
+  const accepted = new Response("{}", { status: 202, headers: { Location: "/v1/operations/op_1" } });
+  const final = new Response('{"state":"completed","response":{"status":201,"headers":{},"body":"paid"}}');
+  const { fetch, asked } = answering(accepted, final);
+  const client = new Client({ ...silent, fetch });
+  const dispatcher = {}; // undici's: a client certificate, a proxy
+  const sent = { ...post, credentials: "include", mode: "cors", dispatcher, keepalive: true, integrity: "sha256-x", redirect: "error" };
+  const answer = await client.await(await client.fetch(url, { ...sent, headers: { Authorization: "Bearer a", "Content-Type": "application/json" } }));
+  assert.equal(await answer.text(), "paid");
+  const { headers, signal, ...init } = asked[1].init;
+  assert.ok(signal);
+  assert.deepEqual(init, { credentials: "include", mode: "cors", dispatcher, redirect: "manual" });
+  assert.deepEqual([...headers], [["authorization", "Bearer a"]]);
+});
+
 test("neither an error's text nor what inspecting it prints has the key", async () => {
   const problem = { status: 422, headers: { "Content-Type": "application/problem+json" } };
   const mismatch = new Response('{"code":"idempotency_key_reused_with_different_payload","title":"secret-title"}', problem);
@@ -229,7 +244,7 @@ for (const [name, open] of Object.entries({ MemoryJournal: async (_, most) => ne
   });
 }
 
-test("a jump of the wall clock neither ends nor prolongs an operation, unless its key is too old then", async () => {
+test("a jump of the wall clock neither ends nor prolongs an operation, unless its key is too old then, or of unknown age", async () => {
   const busy = () => new Response(null, { status: 503 });
   const pays = (jump, passes) => {
     let [date, passed] = [Date.UTC(2026, 10, 21), 0];
@@ -238,9 +253,21 @@ test("a jump of the wall clock neither ends nor prolongs an operation, unless it
     return new Client({ fetch, pause, now: () => date, monotonic: () => passed, elapsedMaxMs: 60_000 }).fetch(url, post);
   };
   assert.equal(await (await pays(3600_000, 1000)).text(), "paid");
-  await assert.rejects(pays(-86400_000, 61_000), { reason: "elapsed", attempts: 2 });
+  await assert.rejects(pays(-120_000, 61_000), { reason: "elapsed", attempts: 2 });
   // The machine was suspended for as long as the server keeps a key: sent again, it might execute anew.
-  await assert.rejects(pays(86400_000, 1000), { code: "key_expired", unknown: true, status: 0 });
+  await assert.rejects(pays(86400_000, 1000), { code: "key_expired", unknown: true, status: 0, message: /too old/ });
+  // The date was wrong when the key was made, or is wrong now.
+  await assert.rejects(pays(-120_001, 1000), { code: "key_expired", unknown: true, status: 0, message: /lies ahead/ });
+});
+
+test("FileJournal: a relative directory, which is another one elsewhere, is refused", async (t) => {
+  const before = process.cwd();
+  process.chdir(await directory(t));
+  t.after(() => process.chdir(before));
+  for (const name of ["keys", "./keys", "~/keys", ""]) {
+    await assert.rejects(FileJournal.open(name), (error) => error instanceof ConfigError && error.message.includes("absolute"), name);
+  }
+  assert.deepEqual(await readdir("."), []);
 });
 
 test("FileJournal: two processes get one key between read and link", async (t) => {

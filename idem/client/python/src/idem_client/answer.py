@@ -61,11 +61,15 @@ RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524,
 say that they had no answer of the server (520 to 527, 529, 530, 598, 599), which may have executed the request."""
 
 
+_DECIDED = frozenset({"idempotency_response_too_large", "idempotency_response_not_kept", "idempotency_response_erased"})
+"""The codes that say, by themselves, what became of the request: asking again gets the same."""
+
+
 def judge(status: int, headers: httpx.Headers, code: str) -> Verdict:
     kept = headers.get("Idempotency-Status", "")  # says what the code says, also where the body was replaced
     if headers.get("Idempotent-Replayed") == "true" or headers.get("Idempotency-Expires"):
         return "answer"  # stored, whatever it says: asking again gets the same
-    if kept in ("unprotected", "ignored") or code in ("idempotency_response_too_large", "idempotency_response_erased"):
+    if kept in ("unprotected", "ignored") or (code in _DECIDED and kept != "unknown"):
         return "answer"  # the key protects nothing there, or asking again gets the same
     if status in RETRIED:
         return "again"

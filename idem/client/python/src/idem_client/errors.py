@@ -61,15 +61,16 @@ class OutcomeUnknownError(IdempotencyError):
 
 class ExpiredError(IdempotencyError):
     """The server no longer has, or may no longer have, what became of the key: 410 or 412, a status that is gone, or a
-    key that is too old and was not sent (again). The operation may have happened, and only the resource itself tells; the same
-    key might execute anew."""
+    key that is too old, or of unknown age, and was not sent (again). The operation may have happened, and only the resource
+    itself tells; the same key might execute anew."""
 
     code = "key_expired"
 
-    def __init__(self, key: str, status: int) -> None:
-        super().__init__(key, f"the record of the key is gone ({status})" if status else "the key is too old: its record may be gone")
+    def __init__(self, key: str, status: int, ahead: bool = False) -> None:
+        old = "the key's first use lies ahead: a clock was or is wrong, and its record may be gone" if ahead else "the key is too old: its record may be gone"
+        super().__init__(key, f"the record of the key is gone ({status})" if status else old)
         self.status = status
-        """The server's; 0 where the key was too old to be sent."""
+        """The server's; 0 where the key was not sent."""
 
 
 class GaveUpError(IdempotencyError):

@@ -110,12 +110,12 @@ class FileJournal:
     """A journal in a directory, one file for each operation, for its owner alone to read. It survives the process and, as
     far as the disk does what fsync asks for, the machine; several processes on one machine may share it. Files hold
     operation ids and keys in the clear, in the format that the clients in Go and TypeScript have, too. A line break at a
-    file's end says that a second caller has the entry, too."""
+    file's end says that a second caller has the entry, too. The path must be absolute."""
 
     def __init__(self, directory: str | os.PathLike[str], entries_max: int = ENTRIES_MAX_DEFAULT) -> None:
-        self._directory = Path(directory)
+        self._directory = _absolute(directory)
         self._entries_max = _entries_max(entries_max)
-        _make_durable(self._directory.absolute())
+        _make_durable(self._directory)
         _sync(self._directory)
         self._clean()
 
@@ -196,6 +196,15 @@ class FileJournal:
                 continue
             if old:
                 beside.unlink(missing_ok=True)
+
+
+def _absolute(directory: str | os.PathLike[str]) -> Path:
+    """Refuses a relative directory: it is another, empty journal where the process starts elsewhere, and a new key for what
+    was sent before."""
+    path = Path(directory)
+    if not path.is_absolute():
+        raise ConfigError(f"directory = {str(path)!r}: must be an absolute path: a relative one is another journal where the process starts elsewhere")
+    return path
 
 
 def _make_durable(directory: Path) -> None:

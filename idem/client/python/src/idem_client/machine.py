@@ -69,6 +69,9 @@ Reply = Answer | Lost | tuple[Entry, bool] | bool | None
 Machine = Generator[Step, Reply, httpx.Response]
 
 _OPERATION_BYTES_MAX = 256
+_KEY_AHEAD_MAX = 120.0
+"""How far ahead a key's first use may lie, as on the server: the clocks of two machines differ by less. Further ahead one of the
+two readings was wrong, and nobody knows how old the key is."""
 
 
 @dataclass
@@ -133,8 +136,9 @@ def send(config: Config, request: httpx.Request, body: bytes) -> Machine:
     headers = _headers(config, request, entry, len(body))
     while True:
         # By the date: a clock that nobody sets may stand still while the machine is suspended, and the server's records grow old.
-        if config.now() - op.seen > config.key_age_max:
-            raise ExpiredError(op.key, 0)
+        age = config.now() - op.seen
+        if age > config.key_age_max or age < -_KEY_AHEAD_MAX:
+            raise ExpiredError(op.key, 0, age < 0)
         op.pace.attempts += 1
         again = httpx.Request(request.method, request.url, headers=headers, stream=httpx.ByteStream(body), extensions=request.extensions)
         answer = op.note((yield Ask(again)))
