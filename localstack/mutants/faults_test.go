@@ -118,6 +118,8 @@ var faults = []fault{
 		mutants: []dies{{"an observed request is refused after a loss of records", "TestObserveRefusesNothingAfterALossOfRecords"}, {"an observed request is refused while nobody can read when records were lost", "TestObserveRefusesNothingAfterALossOfRecords"}}},
 	{what: "`idemctl apikey create --test` said that its key moves no money. It was a key like any other, and charged the provider of a production stage",
 		mutants: []dies{{"a test key is taken where none is", "TestATestKeyIsRefusedWhereNoneIsTaken"}}},
+	{what: "Something between a probe and the provider dropped the look-up's key: of the list of all charges another tenant's settled a payment as succeeded that was never charged",
+		mutants: []dies{{"a probe takes another key's object", "TestProbeJudgesTheAnswer"}, {"a lost operation is made of another key's object", "TestAnOperationIsMadeOfNoObjectOfAnotherKey"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now

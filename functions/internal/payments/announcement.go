@@ -74,11 +74,7 @@ func (e event) outcome() (outbox.Outcome, told, error) {
 	if err != nil {
 		return nil, told{}, err
 	}
-	var about struct {
-		Key      *string `json:"key"`
-		Amount   *int64  `json:"amount"`
-		Currency *string `json:"currency"`
-	}
+	var about told
 	if err := json.Unmarshal(e.Data, &about); err != nil {
 		return nil, told{}, err
 	}
@@ -86,8 +82,8 @@ func (e event) outcome() (outbox.Outcome, told, error) {
 	if made.Status == nil {
 		made.Status = &status
 	}
-	if *made.Status != status || about.Key != nil && *about.Key != e.Key {
+	if *made.Status != status || made.under(idem.MessageID(e.Key)) != nil {
 		return nil, told{}, errors.New("payments: the provider's object differs from the event")
 	}
-	return made.outcome(e.Data), told{about.Amount, about.Currency}, nil
+	return made.outcome(e.Data), about, nil
 }

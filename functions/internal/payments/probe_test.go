@@ -168,6 +168,21 @@ func TestEachTopicClassesTheProvidersStatuses(t *testing.T) {
 	}
 }
 
+// A list that the provider did not make by the key proves nothing: neither what is on it nor what is not.
+func TestAnOperationIsMadeOfNoObjectOfAnotherKey(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `[{"id":"ch_9","object":"charge","key":"`+unusedOperation+`.7","status":"succeeded","amount":1999,"currency":"EUR"}]`)
+	}))
+	defer server.Close()
+	client, err := payments.NewProvider(server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made, err := client.MadeBy(t.Context(), idem.OperationID(unusedOperation), "charge"); err == nil {
+		t.Errorf("%+v, want an error", made)
+	}
+}
+
 // What can't be read decides nothing, whatever it looks like. Money that moved under the key has moved, whatever else was
 // declined under it.
 func TestProbeJudgesTheAnswer(t *testing.T) {
@@ -189,10 +204,18 @@ func TestProbeJudgesTheAnswer(t *testing.T) {
 		"no JSON":                    {200, `<html>`, "unclear"},
 		"nothing at all":             {200, ``, "unclear"},
 		"half":                       {200, `[{"id":"ch_1","status":"succeeded"}`, "unclear"},
-		"more than is read":          {200, `[` + strings.Repeat(" ", 1<<20) + `]`, "unclear"},
-		"404":                        {404, `[]`, "unclear"},
-		"503":                        {503, `[]`, "unclear"},
-		"204":                        {204, ``, "unclear"},
+		"another key's":              {200, `[{"id":"ch_9","key":"` + unusedOperation + `.7","status":"succeeded"}]`, "unclear"},
+		"another key's too": {
+			200, `[{"id":"ch_9","key":"` + unusedOperation + `.7","status":"succeeded"},{"id":"ch_1","key":"` + unusedOperation + `.1","status":"succeeded"}]`, "delivered ch_1",
+		},
+		"a decline and another key's": {
+			200, `[{"id":"ch_1","key":"` + unusedOperation + `.1","status":"declined"},{"id":"ch_9","key":"` + unusedOperation + `.7","status":"succeeded"}]`, "unclear",
+		},
+		"a key that is none": {200, `[{"id":"ch_9","key":7,"status":"succeeded"}]`, "unclear"},
+		"more than is read":  {200, `[` + strings.Repeat(" ", 1<<20) + `]`, "unclear"},
+		"404":                {404, `[]`, "unclear"},
+		"503":                {503, `[]`, "unclear"},
+		"204":                {204, ``, "unclear"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
