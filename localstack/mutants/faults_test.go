@@ -120,6 +120,8 @@ var faults = []fault{
 		mutants: []dies{{"a test key is taken where none is", "TestATestKeyIsRefusedWhereNoneIsTaken"}}},
 	{what: "Something between a probe and the provider dropped the look-up's key: of the list of all charges another tenant's settled a payment as succeeded that was never charged",
 		mutants: []dies{{"a probe takes another key's object", "TestProbeJudgesTheAnswer"}, {"a lost operation is made of another key's object", "TestAnOperationIsMadeOfNoObjectOfAnotherKey"}}},
+	{what: "A provider answered 201 with an object that it was still processing, or had declined. The client was told that the payment had succeeded, or the payout was made in spite of its screening",
+		mutants: []dies{{"a 2xx is a success, whatever its object says", "TestAnAnswerWhoseObjectSaysSomethingElseIsAmbiguous"}, {"an answer that contradicts itself is evidence", "TestAnAnswerThatContradictsItselfIsAmbiguous"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now

@@ -78,11 +78,12 @@ func (e event) outcome() (outbox.Outcome, told, error) {
 	if err := json.Unmarshal(e.Data, &about); err != nil {
 		return nil, told{}, err
 	}
-	_, status, _ := strings.Cut(e.Type, ".")
+	_, kind, _ := strings.Cut(e.Type, ".")
+	status := Status(kind)
 	if made.Status == nil {
 		made.Status = &status
 	}
-	if *made.Status != status || made.under(idem.MessageID(e.Key)) != nil {
+	if made.tells(status, idem.MessageID(e.Key)) != nil {
 		return nil, told{}, errors.New("payments: the provider's object differs from the event")
 	}
 	return made.outcome(e.Data), about, nil

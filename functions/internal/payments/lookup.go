@@ -23,7 +23,7 @@ const lookUpBytesMax = 1 << 20
 type object struct {
 	ID string `json:"id"`
 	// Status and Key are nil where the provider tells none. Key is the one that the object was asked for under.
-	Status *string         `json:"status"`
+	Status *Status         `json:"status"`
 	Key    *idem.MessageID `json:"key"`
 }
 
@@ -43,15 +43,39 @@ func (o object) outcome(evidence []byte) outbox.Outcome {
 		return nil
 	}
 	switch *o.Status {
-	case "succeeded":
+	case StatusSucceeded:
 		return outbox.Delivered{Reference: o.ID, Evidence: evidence}
-	case "declined":
+	case StatusDeclined:
 		return outbox.Declined{Reference: o.ID, Evidence: evidence}
 	}
 	return nil
 }
 
 var errNoID = errors.New("payments: the provider's answer has no id")
+
+// tells returns an error for an object that can't be what an outcome under the key is about. A list is not asked so: other objects may
+// be on it.
+func (o object) tells(status Status, key idem.MessageID) error {
+	if o.Status != nil && *o.Status != status {
+		return fmt.Errorf("payments: an object with status %q", *o.Status)
+	}
+	return o.under(key)
+}
+
+// agrees holds the provider's answer to a call against the object in it: a 201 with an object that is still being processed, or was
+// declined, is no success.
+func agrees(key idem.MessageID) func(declined bool, body []byte) error {
+	return func(declined bool, body []byte) error {
+		o, err := objectIn(body)
+		switch {
+		case err != nil:
+			return err
+		case declined:
+			return o.tells(StatusDeclined, key)
+		}
+		return o.tells(StatusSucceeded, key)
+	}
+}
 
 func objectIn(body []byte) (object, error) {
 	var o object
@@ -141,7 +165,7 @@ func findingOf(body []byte, key idem.MessageID) outbox.Finding {
 		case outbox.Declined:
 			finding = outbox.Found{Outcome: outcome}
 		default:
-			status := "none"
+			status := Status("none")
 			if o.Status != nil {
 				status = *o.Status
 			}

@@ -155,6 +155,6 @@ func (p *Provider) ask(ctx context.Context, calls *call.Client, e effect, m stor
 		return outbox.Refused{Cause: err}
 	}
 	return calls.Post(ctx, call.Request{
-		URL: p.url + order.path, Key: m.ID, Body: body, Reference: referenceIn, Rejects: rejects(e.data),
+		URL: p.url + order.path, Key: m.ID, Body: body, Reference: referenceIn, Check: agrees(m.ID), Rejects: rejects(e.data),
 	})
 }
