@@ -53,7 +53,7 @@ var mayImport = map[string][]string{
 	"idem/quota/dynamoquota":        {"idem", "idem/dynamo/schema"},
 	"idem/cache":                    {"idem", "idem/internal/clock", "idem/storage"},
 	"idem/client":                   {"idem", "idem/header", "idem/storage"},
-	"idem/webhook":                  {"idem"},
+	"idem/webhook":                  {"idem", "idem/internal/clock"},
 	"idem/seal":                     {"idem", "idem/codec", "idem/internal/clock", "idem/outbox", "idem/storage"},
 	"idem/seal/awskms":              {"idem"},
 	"idem/seal/tablekeys":           {"idem", "idem/dynamo/schema", "idem/seal", "idem/storage"},

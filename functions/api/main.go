@@ -175,7 +175,7 @@ func identifier(cfg config.API, parts delivery.Parts, tenants *identity.Limits) 
 		if err != nil {
 			return nil, fmt.Errorf("configuration: API_KEY_CACHE_AGE: %w", err)
 		}
-		return identity.Function(keys, tenants), nil
+		return identity.Function(keys, tenants, parts.Logger), nil
 	}
 	return nil, fmt.Errorf("configuration: AUTH = %q", cfg.Auth)
 }

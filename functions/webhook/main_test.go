@@ -77,6 +77,11 @@ func posted(t *testing.T, h awslambda.Handler, rest bool, body []byte, signature
 		event["rawPath"], event["cookies"] = "/v1/webhooks/provider", nil
 		event["headers"] = map[string]any{"provider-signature": signature}
 	}
+	return invoked(t, h, event)
+}
+
+func invoked(t *testing.T, h awslambda.Handler, event map[string]any) answer {
+	t.Helper()
 	raw, err := json.Marshal(event)
 	if err != nil {
 		t.Fatal(err)
@@ -230,6 +235,37 @@ func TestWebhookThatIsForgedOrStale(t *testing.T) {
 	if records := s.Items(t, s.Idempotency); len(records) != 1 {
 		t.Errorf("%d records, want the payment's", len(records))
 	}
+}
+
+// A client's reference may have the character that gateways put in place of damaged bytes. Here the signature says whether any were: a
+// webhook of such a payment is taken like any other, and one that was changed on the way is not.
+func TestWebhookWithTheCharacterOfDamagedBytes(t *testing.T) {
+	s := staged(t)
+	a, h := s.Accept(t, 0), started(t)
+	a.Charge(t)
+	charge := s.Charges(t)[0]
+	charge.Reference = "\uFFFD"
+	body := event(t, "evt_1", charge)
+	signature := provider.Sign(secret, time.Now(), body)
+	damaged := strings.Replace(string(body), "evt_1", "evt_\uFFFD", 1)
+	if status := asText(t, h, damaged, signature); status != http.StatusUnauthorized {
+		t.Errorf("damaged: status %d, want 401", status)
+	}
+	accepted(t, asText(t, h, string(body), signature))
+	a.Want(t, storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded, 1)
+}
+
+// asText delivers a body as an HTTP API does that takes it for text.
+func asText(t *testing.T, h awslambda.Handler, body, signature string) int {
+	t.Helper()
+	var event map[string]any
+	if err := json.Unmarshal(lambdatest.Sample(t, "api-http-payment"), &event); err != nil {
+		t.Fatal(err)
+	}
+	event["body"], event["isBase64Encoded"] = body, false
+	event["rawPath"], event["cookies"] = "/v1/webhooks/provider", nil
+	event["headers"] = map[string]any{"provider-signature": signature}
+	return invoked(t, h, event).StatusCode
 }
 
 // After a loss of data it may be the only trace of an effect: it is not remembered, and comes again.

@@ -94,8 +94,11 @@ func (x *delivery) know(m *storage.Message) protocol.Message {
 		return header
 	}
 	topic, err := x.desk.topic(*m)
-	if x.machine.Errand == protocol.Remind && errors.As(err, new(*TopicError)) {
-		topic, err = Topic{Name: m.Topic}, nil // what is dead is the operator's, also where its topic is gone
+	switch remind := x.machine.Errand == protocol.Remind; { // what is dead is the operator's, whatever release it is of
+	case remind && errors.As(err, new(*TopicError)):
+		topic, err = Topic{Name: m.Topic}, nil
+	case err == nil && !remind:
+		err = topic.reads(*m)
 	}
 	if err != nil {
 		x.foreign, header.Foreign = err, true
@@ -305,7 +308,7 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 	case err == nil, own:
 		x.landed(ctx, a.Write, row)
 	case row != nil && !row.Readable(): // a later release has changed it meanwhile
-		x.foreign, in.Reply.Msg.Foreign = &UnreadableError{row.SchemaVersion, row.State}, true
+		x.foreign, in.Reply.Msg.Foreign = &UnreadableError{row.SchemaVersion, row.State, nil}, true
 	case row != nil:
 		x.lost(ctx, *row)
 		x.row = *row

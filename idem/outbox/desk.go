@@ -52,16 +52,24 @@ func (d *desk) tellLoss(ctx context.Context, at time.Time) {
 	d.cfg.Logger.WarnContext(ctx, "outbox.refuse_before", "refuse_before", at, "means", "messages created before may have been called")
 }
 
-// UnreadableError says that a message has a schema version or state that this release does not know. The message was not
-// changed; the release that wrote it can process it.
+// UnreadableError says that a message has a schema version or state that this release does not know, or a payload that its
+// topic does not ([Topic].Knows). The message was not changed; the release that wrote it can process it.
 type UnreadableError struct {
 	// SchemaVersion and State are what the stored message says.
 	SchemaVersion int
 	State         storage.MessageState
+	// Cause is what its topic says of the payload; nil where the message itself can't be read.
+	Cause error
 }
+
+// Unwrap returns the cause.
+func (e *UnreadableError) Unwrap() error { return e.Cause }
 
 // Error implements error.
 func (e *UnreadableError) Error() string {
+	if e.Cause != nil {
+		return fmt.Sprintf("outbox: unreadable payload of a message in state %q: %v", e.State, e.Cause)
+	}
 	return fmt.Sprintf("outbox: unreadable message: schema %d, state %q", e.SchemaVersion, e.State)
 }
 
@@ -93,7 +101,7 @@ func (d *desk) unknown(ctx context.Context, id idem.MessageID, err error) bool {
 // topic returns the message's topic, or an [*UnreadableError] or a [*TopicError].
 func (d *desk) topic(m storage.Message) (Topic, error) {
 	if !m.Readable() {
-		return Topic{}, &UnreadableError{m.SchemaVersion, m.State}
+		return Topic{}, &UnreadableError{m.SchemaVersion, m.State, nil}
 	}
 	topic, ok := d.topics.byName[m.Topic]
 	if !ok {

@@ -24,6 +24,10 @@ type Topic struct {
 	// context ends before the caller's lease does. It must send at most one request (package call does); nil and a panic
 	// count as [Ambiguous].
 	Call func(ctx context.Context, m storage.Message) Outcome
+	// Knows returns an error for a payload that this release can't read, such as one of a version that only another release
+	// knows. The message is then left alone and told of, as one whose topic is not registered: it is not called, settled or
+	// counted until a release that knows it delivers it. It is pure, and quick. Default: every payload can be read.
+	Knows func(payload []byte) error
 	// Probe looks the effect up at the provider by the same downstream key; it never causes one. Nil where the provider
 	// offers no look-up: then only a webhook or an operator resolves what is unknown. Its context ends after
 	// Config.CallTimeout; nil and a panic count as [Unclear]. A [Runner] calls it ProbesMax times at once.
@@ -150,6 +154,18 @@ func (t *Topics) Absence(m storage.Message, lost time.Time) (proof time.Time, un
 	config, header := t.byName[m.Topic].protocol(t.cfg), translation.HeaderOf(&m)
 	config.Topic.RefuseBefore = max(config.Topic.RefuseBefore, translation.InstantOf(lost))
 	return translation.TimeOf(header.Provable(&config)), header.Abandonable(&config)
+}
+
+// reads returns an [*UnreadableError] for a message whose payload is another release's. What nobody can decrypt has none, and what
+// has ended needs none.
+func (t Topic) reads(m storage.Message) error {
+	if t.Knows == nil || m.Sealed || m.State.Final() {
+		return nil
+	}
+	if err := t.Knows(m.Payload); err != nil {
+		return &UnreadableError{m.SchemaVersion, m.State, err}
+	}
+	return nil
 }
 
 func (t Topic) withDefaults(cfg Config) Topic {

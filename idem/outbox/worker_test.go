@@ -3,6 +3,7 @@ package outbox_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -615,6 +616,50 @@ func TestAMessageOfAnotherReleaseStopsNobody(t *testing.T) {
 	known.swept(outbox.Counts{Offered: 1})
 	known.drain(time.Second)
 	known.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+}
+
+// A payload that only another release can read is that release's, as a topic is: it waits however often and however long this one meets
+// it, is told of each time, and nothing of it is called, settled or counted. What is dead of it is still the operator's.
+func TestAPayloadOfAnotherReleaseIsLeftToIt(t *testing.T) {
+	const newer = `{"version":2}`
+	errNewer := errors.New("version 2")
+	gone := false
+	w := newWorld(t, options{topic: func(topic *outbox.Topic) {
+		topic.Probe = nil
+		topic.Knows = func(payload []byte) error {
+			if gone || string(payload) == newer {
+				return errNewer
+			}
+			return nil
+		}
+	}})
+	id := w.accept(func(m *storage.Message) { m.Payload = []byte(newer) })
+	before := w.message(id)
+	const times = 30
+	for range times {
+		w.clock.Add(time.Hour)
+		w.deliver(id)
+	}
+	w.ok(w.worker.DeliverSeen(t.Context(), before))
+	if _, err := w.worker.Settle(t.Context(), id, outbox.Delivered{Reference: "ch_1", Evidence: []byte(`{}`)}); !errors.Is(err, errNewer) {
+		t.Errorf("its webhook: %v, want the topic's error", err)
+	}
+	if m := w.message(id); !reflect.DeepEqual(m, before) || w.provider.called() != 0 {
+		t.Errorf("%+v after %d calls, want it as it was", m, w.provider.called())
+	}
+	if n := w.logged("outbox.unknown_topic"); n != times+1 {
+		t.Errorf("%d alarms, want one for each wake-up", n)
+	}
+	known := w.accept()
+	w.deliver(known)
+	w.want(known, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+	w.provider.script = []string{"409"}
+	w.deliver(w.accept())
+	gone = true
+	w.clock.Add(25 * time.Hour)
+	if did, err := w.sweep(t.Context()); err != nil || did.Reminded != 1 {
+		t.Errorf("sweep of what is dead: %+v, %v", did, err)
+	}
 }
 
 // A later release changes a message while this one calls, or while its webhook is taken: it is not gone, and the webhook comes

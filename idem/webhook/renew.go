@@ -5,7 +5,12 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/idem-go/idem-aws/idem/internal/clock"
 )
+
+// sourceFor bounds one asking of the source.
+const sourceFor = 5 * time.Second
 
 // secrets are those that are known. With a source they are read again when none of them has made a signature, at most once
 // in every: who forges signatures can't have it asked more often.
@@ -13,10 +18,11 @@ type secrets struct {
 	source func(context.Context) ([]string, error)
 	every  time.Duration
 
-	mu     sync.Mutex // over what follows, and held while the source is asked: another caller waits for its answer
+	mu     sync.Mutex // over what follows, and never held while the source is asked
 	known  []string
 	asked  time.Time
-	failed error // of the last time that the source was asked
+	failed error         // of the last time that the source was asked
+	asking chan struct{} // closed when the source has answered; nil while it is not asked
 }
 
 func (s *secrets) current() []string {
@@ -31,19 +37,44 @@ func (s *secrets) renewed(ctx context.Context, now time.Time) ([]string, error) 
 		return s.known, nil
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if now.Sub(s.asked) < s.every {
+	asking := s.asking
+	switch {
+	case asking != nil: // another caller does, for all
+	case clock.Within(now, s.asked, s.every):
+		defer s.mu.Unlock()
 		return s.known, s.failed
+	default:
+		asking = make(chan struct{})
+		s.asked, s.asking = now, asking
+		go s.ask(context.WithoutCancel(ctx), asking)
 	}
-	s.asked = now
+	s.mu.Unlock()
+	select {
+	case <-ctx.Done():
+		return nil, fmt.Errorf("webhook: read the secrets again: %w", ctx.Err())
+	case <-asking:
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known, s.failed
+}
+
+// ask asks the source. It is nobody's request: one that hangs up, perhaps a forger's on purpose, must not spend the one asking on
+// nothing.
+func (s *secrets) ask(ctx context.Context, asking chan struct{}) {
+	ctx, cancel := context.WithTimeout(ctx, sourceFor)
+	defer cancel()
 	fresh, err := s.source(ctx)
 	if err == nil {
 		err = validSecrets(fresh)
 	}
-	if err != nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed = nil; err != nil {
 		s.failed = fmt.Errorf("webhook: read the secrets again: %w", err)
-		return nil, s.failed
+	} else {
+		s.known = fresh
 	}
-	s.known, s.failed = fresh, nil
-	return fresh, nil
+	s.asking = nil
+	close(asking)
 }

@@ -39,8 +39,9 @@ type Config struct {
 	// are here: the new one first, and the old one until the provider has stopped using it. Required.
 	Secrets []string
 	// Source returns the secrets as they are now, for processes that outlive them. It is called when no known secret has made
-	// a signature that is of now, at most once in SourceEvery. Its failure is returned, and is no error of the kind
-	// [ErrSignature]: answer it so that the provider sends again. Default: Secrets are for good.
+	// a signature that is of now, at most once in SourceEvery, for all requests that wait for it, and goes on where one of them
+	// ends; its context ends after 5 s. Its failure is returned, and is no error of the kind [ErrSignature]: answer it so that the
+	// provider sends again. It must not panic. Default: Secrets are for good.
 	Source func(context.Context) ([]string, error)
 	// SourceEvery is how often Source is called at most. Default 1 min.
 	SourceEvery time.Duration

@@ -319,3 +319,53 @@ func Example() {
 	// 204
 	// 401
 }
+
+// How old the secrets are is judged by both clocks (package clock): in a process that was frozen the monotonic one may have stood still,
+// and a wall clock may be set back.
+func TestNoClockHidesAReplacedSecret(t *testing.T) {
+	now := noon
+	v, err := webhook.New(webhook.Config{
+		Secrets: []string{former}, Header: name, Now: func() time.Time { return now },
+		Source: func(context.Context) ([]string, error) { return []string{current}, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(-time.Hour)
+	if err := v.Verify(t.Context(), http.Header{name: {webhook.Sign(current, now, body)}}, body); err != nil {
+		t.Error(err)
+	}
+}
+
+// A request that ends before the source has answered, such as a forger's who hangs up, is nobody else's failure.
+func TestWhoHangsUpSpendsNoAskingOfTheSource(t *testing.T) {
+	now, answer := noon, make(chan struct{})
+	v, err := webhook.New(webhook.Config{
+		Secrets: []string{former}, Header: name, Now: func() time.Time { return now },
+		Source: func(ctx context.Context) ([]string, error) {
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-answer:
+				return []string{current, former}, nil
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Hour)
+	signed := func(secret string) http.Header { return http.Header{name: {webhook.Sign(secret, now, body)}} }
+	gone, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	if err := v.Verify(gone, signed(foreign), body); !errors.Is(err, context.Canceled) {
+		t.Errorf("who has hung up got %v", err)
+	}
+	if err := v.Verify(t.Context(), signed(former), body); err != nil {
+		t.Errorf("a secret that is known waits for the source: %v", err)
+	}
+	close(answer)
+	if err := v.Verify(t.Context(), signed(current), body); err != nil {
+		t.Errorf("the new secret: %v", err)
+	}
+}

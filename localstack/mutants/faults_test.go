@@ -126,6 +126,10 @@ var faults = []fault{
 		mutants: []dies{{"a protected handler of gin is in front of the protection, too", "TestAnOrderIsPaidOnce"}, {"a protected router may be behind an exempt wildcard", "TestRouterFailsAtStartUp"}}},
 	{what: "A shop's machine started with its date three days ahead, and its clock was set later. The clients took the key that its journal had for young until three days had passed: they sent it when the server's record was gone, and it executed again",
 		mutants: []dies{{"a key from the future is young", "TestAKeyFromTheFutureIsNotSent"}, {"a key from the future is young to the client in Python", "TestThePythonPackageKeepsTheSharedRules"}}},
+	{what: "Something between a probe and the provider dropped the look-up's key: of the list of all charges another tenant's settled a payment as succeeded that was never charged",
+		mutants: []dies{{"a probe takes another key's object", "TestProbeJudgesTheAnswer"}, {"a lost operation is made of another key's object", "TestAnOperationIsMadeOfNoObjectOfAnotherKey"}}},
+	{what: "A provider answered 201 with an object that it was still processing, or had declined. The client was told that the payment had succeeded, or the payout was made in spite of its screening",
+		mutants: []dies{{"a 2xx is a success, whatever its object says", "TestAnAnswerWhoseObjectSaysSomethingElseIsAmbiguous"}, {"an answer that contradicts itself is evidence", "TestAnAnswerThatContradictsItselfIsAmbiguous"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now

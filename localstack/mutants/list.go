@@ -46,7 +46,7 @@ var (
 	ofCache       = []Tests{{Packages: "./idem/cache"}}
 	ofOperator    = []Tests{{Packages: "./idem/operator"}}
 	ofQueue       = []Tests{{Packages: "./idem/outbox/sqsqueue"}}
-	ofPayments    = []Tests{{Packages: "./functions/internal/payments", Run: "Webhook|Redirect"}}
+	ofPayments    = []Tests{{Packages: "./functions/internal/payments", Run: "Webhook|Redirect|TestProbeJudges|SomethingElse|AnotherKey"}}
 	ofAPIKeys     = []Tests{{Packages: "./functions/internal/apikey"}}
 	ofStage       = []Tests{{Packages: "./infra/stage"}}
 	ofPython      = []Tests{{Packages: "./idem/client", Run: "^TestThePythonPackageKeepsTheSharedRules$/^package$"}}

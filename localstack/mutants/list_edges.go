@@ -85,6 +85,7 @@ var calls = []Mutant{
 	{Name: "a refused connection leaves open what was sent", File: providerFile, Old: "(h.asked.Load() || idle ||", New: "(idle && h.asked.Load() ||"},
 	{Name: "half an answer is evidence", File: providerFile, Old: "	if err != nil {\n		return outbox.Ambiguous{Cause: fmt.Errorf(\"call: answer %d: %w\"", New: "	if err != nil && len(body) == 0 {\n		return outbox.Ambiguous{Cause: fmt.Errorf(\"call: answer %d: %w\""},
 	{Name: "an unlisted status is a refusal", File: providerFile, Old: "	return outbox.Ambiguous{Cause: cause}\n}", New: "	return outbox.Refused{Cause: cause}\n}"},
+	{Name: "an answer that contradicts itself is evidence", File: providerFile, Old: "		if err := r.Check(declined, body); err != nil {", New: "		if err := r.Check(declined, body); err != nil && len(body) == 0 {"},
 	{Name: "an answer without a reference is evidence", File: providerFile, Old: "			return outbox.Ambiguous{Cause: fmt.Errorf(\"call: answer %d can't be read\", res.StatusCode)}\n", New: "			reference = \"\"\n"},
 	{Name: "an empty body is sent", File: providerFile, Old: "	if len(r.Body) == 0 {\n		return nil, errEmptyBody\n	}\n", New: ""},
 }
@@ -237,6 +238,9 @@ var holds = []Mutant{
 var acknowledgements = []Mutant{
 	{Name: "a probe goes where a redirect leads", File: "functions/internal/payments/provider.go", Old: "lookUp: &http.Client{Transport: reused, CheckRedirect: call.NoRedirects}", New: "lookUp: &http.Client{Transport: reused}"},
 	{Name: "a webhook about a message that is gone is done with", File: "functions/internal/payments/webhook.go", Old: "		return errOrphan\n	}\n	h.cfg", New: "		return nil\n	}\n	h.cfg"},
+	{Name: "a probe takes another key's object", File: "functions/internal/payments/lookup.go", Old: "		if err == nil {\n			err = o.under(key)\n		}\n", New: ""},
+	{Name: "a 2xx is a success, whatever its object says", File: "functions/internal/payments/provider.go", Old: " Check: agrees(m.ID),", New: ""},
+	{Name: "a lost operation is made of another key's object", File: "functions/internal/payments/shown.go", Old: "if o.Key != \"\" && o.Key != operation.Message(n) {", New: "if false && o.Key != operation.Message(n) {"},
 }
 
 // mountings: how other routers stand beside the protection.

@@ -56,7 +56,7 @@ func charges(provider string) (outbox.Topic, error) {
 	return outbox.Topic{
 		Name: topicCharges,
 		Call: func(ctx context.Context, m storage.Message) outbox.Outcome {
-			return client.Post(ctx, call.Request{URL: provider + "/charges", Key: m.ID, Body: m.Payload, Reference: reference})
+			return client.Post(ctx, call.Request{URL: provider + "/charges", Key: m.ID, Body: m.Payload, Reference: reference, Check: agrees})
 		},
 		Settle: settle,
 		Keys:   outbox.Keys{Honoured: true, Retention: 24 * time.Hour},
@@ -73,6 +73,18 @@ func reference(body []byte) (string, error) {
 		return "", errors.New("a charge has an id")
 	}
 	return charge.ID, nil
+}
+
+// agrees holds an answer against the charge in it: a 201 with a charge that is still being processed is no success.
+func agrees(declined bool, body []byte) error {
+	var charge struct{ Status string }
+	if err := json.Unmarshal(body, &charge); err != nil {
+		return err
+	}
+	if want := map[bool]string{false: "succeeded", true: "declined"}[declined]; charge.Status != want {
+		return errors.New("the charge has another status than its answer")
+	}
+	return nil
 }
 
 // settle says what the customer gets.

@@ -94,7 +94,7 @@ func decode(it item) (Key, error) {
 	} {
 		var err error
 		if *at, err = instantOf(it, name); err != nil {
-			return Key{}, err
+			return Key{}, fmt.Errorf("apikey: the item %s of tenant %q: %w", k.ID, k.Tenant, err)
 		}
 	}
 	if k.Tenant == "" {
@@ -128,5 +128,5 @@ func instantOf(it item, name string) (time.Time, error) {
 			return time.UnixMilli(ms).UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("apikey: attribute %s is not a time", name)
+	return time.Time{}, fmt.Errorf("attribute %s is not a time", name)
 }

@@ -93,9 +93,10 @@ func (t Table) Limit(ctx context.Context, tenant, id string, limits Limits) erro
 }
 
 // List returns all keys, or a tenant's, by tenant and creation. It reads and holds the whole table, also for one
-// tenant, because their order is not the table's: about 230 bytes for each key, revoked ones too.
+// tenant, because their order is not the table's: about 230 bytes for each key, revoked ones too. An item that is malformed is
+// an error, which names each such item, unless another tenant's keys were asked for.
 func (t Table) List(ctx context.Context, tenant string) ([]Key, error) {
-	keys := []Key{}
+	keys, malformed := []Key{}, []error(nil)
 	pages := dynamodb.NewScanPaginator(t.Client, &dynamodb.ScanInput{TableName: &t.Name, ConsistentRead: aws.Bool(true)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -103,14 +104,19 @@ func (t Table) List(ctx context.Context, tenant string) ([]Key, error) {
 			return nil, fmt.Errorf("apikey: list: %w", err)
 		}
 		for _, it := range page.Items {
+			if tenant != "" && textOf(it, table.KeyTenant) != tenant {
+				continue
+			}
 			key, err := decode(it)
 			if err != nil {
-				return nil, err
+				malformed = append(malformed, err)
+				continue
 			}
-			if tenant == "" || key.Tenant == tenant {
-				keys = append(keys, key)
-			}
+			keys = append(keys, key)
 		}
+	}
+	if err := errors.Join(malformed...); err != nil {
+		return nil, err
 	}
 	slices.SortFunc(keys, func(a, b Key) int {
 		if by := strings.Compare(a.Tenant, b.Tenant); by != 0 {

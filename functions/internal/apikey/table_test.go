@@ -3,6 +3,7 @@ package apikey_test
 import (
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,6 +91,28 @@ func TestMalformedRowsAreNoKeys(t *testing.T) {
 		s.Put(t, s.APIKeys, attributes)
 		if caller, err := s.Keys(t).Caller(t.Context(), "Bearer "+key); err == nil || apikey.Refused(err) || caller.Tenant != "" {
 			t.Errorf("%s: %+v, %v", name, caller, err)
+		}
+	}
+}
+
+// One malformed row stops no other tenant's key from being made or limited, and who meets it is told which it is.
+func TestAMalformedRowStopsNoOtherTenant(t *testing.T) {
+	s := lambdatest.New(t)
+	text := func(v string) types.AttributeValue { return &types.AttributeValueMemberS{Value: v} }
+	var ids []string
+	for range 2 {
+		ids = append(ids, token.ID(token.New(token.Live)))
+		s.Put(t, s.APIKeys, map[string]types.AttributeValue{
+			table.KeyID: text(ids[len(ids)-1]), table.KeyTenant: text("tenant-b"), table.KeyRevokedAt: text("yesterday"),
+		})
+	}
+	if of, err := s.KeyTable().List(t.Context(), lambdatest.Tenant); err != nil || len(of) != 1 {
+		t.Errorf("%+v, %v", of, err)
+	}
+	for _, tenant := range []string{"", "tenant-b"} {
+		keys, err := s.KeyTable().List(t.Context(), tenant)
+		if err == nil || !strings.Contains(err.Error(), ids[0]) || !strings.Contains(err.Error(), ids[1]) {
+			t.Errorf("of %q: %+v, %v, want an error that names both items", tenant, keys, err)
 		}
 	}
 }

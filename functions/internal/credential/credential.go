@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/idem-go/idem-aws/idem/outbox/call"
 )
 
 const (
@@ -66,13 +68,16 @@ func New(ctx context.Context, cfg Config) (*Credentials, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	began := cfg.Now()
+	began := wall(cfg.Now())
 	known, err := readFrom(ctx, cfg.Source)
 	if err != nil {
 		return nil, err
 	}
 	return &Credentials{cfg: cfg, known: known, refused: map[string]time.Time{}, read: began, due: began.Add(cfg.Age)}, nil
 }
+
+// wall is the wall clock's: a monotonic one may stand still while a function's process is frozen.
+func wall(at time.Time) time.Time { return at.Round(0) }
 
 func readFrom(ctx context.Context, source func(context.Context) (string, error)) ([]string, error) {
 	text, err := source(ctx)
@@ -103,8 +108,8 @@ func parse(text string) ([]string, error) {
 func (c *Credentials) current(ctx context.Context) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.cfg.Now()
-	if !c.reading && !now.Before(c.due) {
+	now := wall(c.cfg.Now())
+	if !c.reading && (!now.Before(c.due) || now.Before(c.read)) { // a clock that is set back makes nothing younger
 		c.renew(ctx, now)
 	}
 	for _, each := range c.known {
@@ -143,7 +148,7 @@ func (c *Credentials) refuse(credential string) {
 	if !slices.Contains(c.known, credential) {
 		return // it was replaced meanwhile
 	}
-	c.refused[credential] = c.cfg.Now()
+	c.refused[credential] = wall(c.cfg.Now())
 	if soon := c.read.Add(pause); soon.Before(c.due) {
 		c.due = soon
 	}
@@ -167,6 +172,12 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errRedirected
 	}
 	credential := t.credentials.current(r.Context())
+	if err := r.Context().Err(); err != nil { // the reading has used up the call's time: package call is to know that nothing was sent
+		if r.Body != nil {
+			_ = r.Body.Close() // as a transport must
+		}
+		return nil, fmt.Errorf("%w: %w", call.ErrNotSent, err)
+	}
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+credential)
 	res, err := t.next.RoundTrip(r)

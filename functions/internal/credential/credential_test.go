@@ -18,6 +18,8 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/secretstore"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/outbox/call"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
@@ -100,6 +102,44 @@ func TestANewCredentialIsUsedWithinItsAge(t *testing.T) {
 	w.asks(client, 200)
 	if !slices.Equal(w.sent, []string{"old", "old", "new"}) || w.reads != 2 {
 		t.Errorf("sent %q with %d readings", w.sent, w.reads)
+	}
+}
+
+// A wall clock that is set back makes no credential younger. It is the one that is asked: in a process that was frozen the monotonic
+// one may have stood still.
+func TestAClockThatIsSetBackKeepsNoCredential(t *testing.T) {
+	w := newWorld(t)
+	w.taken = []string{"old", "new"}
+	w.holds("old")
+	client := w.client()
+	w.holds("new")
+	w.now = w.now.Add(-time.Hour)
+	w.asks(client, 200)
+	if !slices.Equal(w.sent, []string{"new"}) {
+		t.Errorf("sent %q", w.sent)
+	}
+}
+
+// A call whose time is used up by the reading of its credential never left: it counts as no attempt, and is open nowhere.
+func TestACallWithoutTimeForItsCredentialWasNeverSent(t *testing.T) {
+	w := newWorld(t)
+	w.holds("old")
+	transport := w.client().Transport
+	w.secret = func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }
+	w.now = w.now.Add(5 * time.Minute)
+	statuses := map[int]call.Class{}
+	for _, status := range []int{400, 401, 403, 404, 409, 422, 429} {
+		statuses[status] = call.Ambiguous
+	}
+	client, err := call.New(call.Config{Transport: transport, Statuses: statuses})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	outcome := client.Post(ctx, call.Request{URL: w.server.URL, Key: "op_1.1", Body: []byte("{}")})
+	if o, ok := outcome.(outbox.NotExecuted); !ok || !o.Unsent || len(w.sent) != 0 {
+		t.Errorf("%#v after %d requests, want one that was never sent", outcome, len(w.sent))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 
@@ -42,10 +43,14 @@ type Authenticator interface {
 	Caller(ctx context.Context, authorization string) (apikey.Key, error)
 }
 
-// Function authenticates in this function; what a gateway says is not looked at. Limits are told of the tenant's.
-func Function(keys Authenticator, limits *Limits) func(*http.Request) (middleware.Identity, error) {
+// Function authenticates in this function; what a gateway says is not looked at. Limits are told of the tenant's, and the logger of who is
+// refused, as the authorizer's is.
+func Function(keys Authenticator, limits *Limits, logger *slog.Logger) func(*http.Request) (middleware.Identity, error) {
 	return func(r *http.Request) (middleware.Identity, error) {
 		key, err := keys.Caller(r.Context(), r.Header.Get("Authorization"))
+		if apikey.Refused(err) {
+			logger.InfoContext(r.Context(), "auth.denied", "reason", err.Error())
+		}
 		switch {
 		case errors.Is(err, apikey.ErrMissing):
 			return middleware.Identity{}, middleware.ErrUnauthenticated

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +24,8 @@ import (
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/internal/token"
 )
+
+var silent = slog.New(slog.DiscardHandler)
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
@@ -132,7 +136,7 @@ func TestFunctionRefusesTestKeys(t *testing.T) {
 	for bearer, want := range map[string]error{lambdatest.Token: middleware.ErrForbidden, live: nil} {
 		who, err := identified(t, lambdatest.Sample(t, "api-http-payment"), func(r *http.Request) (middleware.Identity, error) {
 			r.Header.Set("Authorization", "Bearer "+bearer)
-			return identity.Function(keys, nil)(r)
+			return identity.Function(keys, nil, silent)(r)
 		})
 		if !errors.Is(err, want) || (who.Tenant != "") != (want == nil) {
 			t.Errorf("%s: %+v, %v, want %v", bearer[:10], who, err, want)
@@ -150,7 +154,8 @@ func TestFunctionAuthenticatesByItself(t *testing.T) {
 	if _, err := s.KeyTable().Revoke(t.Context(), token.ID(revoked), "ada", time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	identify := identity.Function(s.Keys(t), nil)
+	var log bytes.Buffer
+	identify := identity.Function(s.Keys(t), nil, slog.New(slog.NewTextHandler(&log, nil)))
 	for _, c := range []struct {
 		name, authorization, tenant string
 		err                         error
@@ -164,6 +169,7 @@ func TestFunctionAuthenticatesByItself(t *testing.T) {
 		{"revoked", "Bearer " + revoked, "", nil, "api_key_revoked"},
 		{"without the scope", "Bearer " + reading, "", nil, "scope_missing"},
 	} {
+		log.Reset()
 		who, err := identified(t, changed(t, "api-http-payment", map[string]any{"lambda": map[string]any{"tenant": "tenant-b"}}), func(r *http.Request) (middleware.Identity, error) {
 			r.Header.Del("Authorization")
 			if c.authorization != "" {
@@ -174,6 +180,9 @@ func TestFunctionAuthenticatesByItself(t *testing.T) {
 		if who.Tenant != c.tenant || codeOf(err) != c.code || c.code == "" && !errors.Is(err, c.err) {
 			t.Errorf("%s: %+v, %v, want %q, %v, %q", c.name, who, err, c.tenant, c.err, c.code)
 		}
+		if denied := err != nil && c.code != "scope_missing"; denied != strings.Contains(log.String(), "msg=auth.denied reason=") || strings.Contains(log.String(), token.Live) {
+			t.Errorf("%s: logged %q, want auth.denied and its reason: %t", c.name, &log, denied)
+		}
 	}
 
 	refusing := dynamotest.Client("http://127.0.0.1:1", func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
@@ -181,7 +190,7 @@ func TestFunctionAuthenticatesByItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	who, err := identified(t, lambdatest.Sample(t, "api-http-payment"), identity.Function(keys, nil))
+	who, err := identified(t, lambdatest.Sample(t, "api-http-payment"), identity.Function(keys, nil, silent))
 	if err == nil || errors.Is(err, middleware.ErrUnauthenticated) || errors.Is(err, middleware.ErrForbidden) || codeOf(err) != "" || who.Tenant != "" {
 		t.Errorf("table down: %+v, %v, want an error that says nothing of the caller", who, err)
 	}

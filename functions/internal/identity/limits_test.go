@@ -45,7 +45,7 @@ func TestLimitsAreThoseOfTheTenantsLastKey(t *testing.T) {
 	wants(lambdatest.Tenant, apikey.Limits{})
 
 	own := &caller{apikey.Key{Tenant: "tenant-b", Scopes: apikey.Scopes(), Limits: apikey.Limits{LookUpsPerSecond: 7}}}
-	function := identity.Function(own, limits)
+	function := identity.Function(own, limits, silent)
 	for range 2 {
 		if _, err := identified(t, lambdatest.Sample(t, "api-http-payment"), function); err != nil {
 			t.Fatal(err)

@@ -74,20 +74,17 @@ func (e event) outcome() (outbox.Outcome, told, error) {
 	if err != nil {
 		return nil, told{}, err
 	}
-	var about struct {
-		Key      *string `json:"key"`
-		Amount   *int64  `json:"amount"`
-		Currency *string `json:"currency"`
-	}
+	var about told
 	if err := json.Unmarshal(e.Data, &about); err != nil {
 		return nil, told{}, err
 	}
-	_, status, _ := strings.Cut(e.Type, ".")
+	_, kind, _ := strings.Cut(e.Type, ".")
+	status := Status(kind)
 	if made.Status == nil {
 		made.Status = &status
 	}
-	if *made.Status != status || about.Key != nil && *about.Key != e.Key {
+	if made.tells(status, idem.MessageID(e.Key)) != nil {
 		return nil, told{}, errors.New("payments: the provider's object differs from the event")
 	}
-	return made.outcome(e.Data), told{about.Amount, about.Currency}, nil
+	return made.outcome(e.Data), about, nil
 }

@@ -22,8 +22,19 @@ const lookUpBytesMax = 1 << 20
 // object is what is read of a charge, refund, screening, release or payout at the provider.
 type object struct {
 	ID string `json:"id"`
-	// Status is nil where the provider tells none.
-	Status *string `json:"status"`
+	// Status and Key are nil where the provider tells none. Key is the one that the object was asked for under.
+	Status *Status         `json:"status"`
+	Key    *idem.MessageID `json:"key"`
+}
+
+var errAnotherKey = errors.New("payments: the provider's object was made under another key")
+
+// under returns an error for an object that another message's call made. What is not told contradicts nothing.
+func (o object) under(key idem.MessageID) error {
+	if o.Key != nil && *o.Key != key {
+		return errAnotherKey
+	}
+	return nil
 }
 
 // outcome is what the object, whose bytes are the evidence, says of the call that made it; nil while it decides nothing.
@@ -32,15 +43,39 @@ func (o object) outcome(evidence []byte) outbox.Outcome {
 		return nil
 	}
 	switch *o.Status {
-	case "succeeded":
+	case StatusSucceeded:
 		return outbox.Delivered{Reference: o.ID, Evidence: evidence}
-	case "declined":
+	case StatusDeclined:
 		return outbox.Declined{Reference: o.ID, Evidence: evidence}
 	}
 	return nil
 }
 
 var errNoID = errors.New("payments: the provider's answer has no id")
+
+// tells returns an error for an object that can't be what an outcome under the key is about. A list is not asked so: other objects may
+// be on it.
+func (o object) tells(status Status, key idem.MessageID) error {
+	if o.Status != nil && *o.Status != status {
+		return fmt.Errorf("payments: an object with status %q", *o.Status)
+	}
+	return o.under(key)
+}
+
+// agrees holds the provider's answer to a call against the object in it: a 201 with an object that is still being processed, or was
+// declined, is no success.
+func agrees(key idem.MessageID) func(declined bool, body []byte) error {
+	return func(declined bool, body []byte) error {
+		o, err := objectIn(body)
+		switch {
+		case err != nil:
+			return err
+		case declined:
+			return o.tells(StatusDeclined, key)
+		}
+		return o.tells(StatusSucceeded, key)
+	}
+}
 
 func objectIn(body []byte) (object, error) {
 	var o object
@@ -64,7 +99,7 @@ func (p *Provider) find(ctx context.Context, path string, m storage.Message) out
 	if err != nil {
 		return outbox.Unclear{Cause: err}
 	}
-	return findingOf(body)
+	return findingOf(body, m.ID)
 }
 
 // Made is what the provider shows under a message's key, as it shows it; nil for a topic that is not the application's.
@@ -103,8 +138,9 @@ func (p *Provider) listed(ctx context.Context, path string, key idem.MessageID) 
 }
 
 // findingOf reads the objects that the provider lists under one key. There is at most one where all went well; if there
-// are more, money that moved has moved, and a decline is an end only where nothing else is open.
-func findingOf(body []byte) outbox.Finding {
+// are more, money that moved has moved, and a decline is an end only where nothing else is open. Where one of another key
+// is among them the list was not made by the key: it is no evidence, and that nothing else is there proves nothing.
+func findingOf(body []byte, key idem.MessageID) outbox.Finding {
 	var objects []jsontext.Value
 	if err := json.Unmarshal(body, &objects); err != nil {
 		return outbox.Unclear{Cause: fmt.Errorf("payments: malformed look-up: %w", err)}
@@ -116,6 +152,9 @@ func findingOf(body []byte) outbox.Finding {
 	var unclear error
 	for _, raw := range objects {
 		o, err := objectIn(raw)
+		if err == nil {
+			err = o.under(key)
+		}
 		if err != nil {
 			unclear = err
 			continue
@@ -126,7 +165,7 @@ func findingOf(body []byte) outbox.Finding {
 		case outbox.Declined:
 			finding = outbox.Found{Outcome: outcome}
 		default:
-			status := "none"
+			status := Status("none")
 			if o.Status != nil {
 				status = *o.Status
 			}

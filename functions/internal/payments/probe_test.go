@@ -168,6 +168,56 @@ func TestEachTopicClassesTheProvidersStatuses(t *testing.T) {
 	}
 }
 
+// What a call is answered is judged like what a probe finds and what a webhook tells: an object of another status or another key is
+// no evidence, whatever the answer's status is. What the object does not tell contradicts nothing.
+func TestAnAnswerWhoseObjectSaysSomethingElseIsAmbiguous(t *testing.T) {
+	code, body := 0, ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, body)
+	}))
+	defer server.Close()
+	key, another := `"key":"`+unusedOperation+`.1"`, `"key":"`+unusedOperation+`.7"`
+	for _, e := range effects("ch_0", "scr_0") {
+		topic := topics(t, server.URL)[e.topic]
+		for _, c := range []struct {
+			code int
+			body string
+			want outbox.Outcome
+		}{
+			{201, `{"id":"x","status":"processing"}`, outbox.Ambiguous{}},
+			{200, `{"id":"x","status":"declined"}`, outbox.Ambiguous{}},
+			{201, `{"id":"x","status":"succeeded",` + another + `}`, outbox.Ambiguous{}},
+			{402, `{"id":"x","status":"succeeded"}`, outbox.Ambiguous{}},
+			{402, `{"id":"x","status":"declined",` + another + `}`, outbox.Ambiguous{}},
+			{201, `{"id":"x"}`, outbox.Delivered{}},
+			{201, `{"id":"x","status":"succeeded",` + key + `}`, outbox.Delivered{}},
+			{402, `{"id":"x"}`, outbox.Declined{}},
+			{402, `{"id":"x","status":"declined",` + key + `}`, outbox.Declined{}},
+		} {
+			code, body = c.code, c.body
+			if got := topic.Call(t.Context(), e.m); got.Name() != c.want.Name() {
+				t.Errorf("%s: %d %s is %s, want %s", e.topic, c.code, c.body, got.Name(), c.want.Name())
+			}
+		}
+	}
+}
+
+// A list that the provider did not make by the key proves nothing: neither what is on it nor what is not.
+func TestAnOperationIsMadeOfNoObjectOfAnotherKey(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `[{"id":"ch_9","object":"charge","key":"`+unusedOperation+`.7","status":"succeeded","amount":1999,"currency":"EUR"}]`)
+	}))
+	defer server.Close()
+	client, err := payments.NewProvider(server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made, err := client.MadeBy(t.Context(), idem.OperationID(unusedOperation), "charge"); err == nil {
+		t.Errorf("%+v, want an error", made)
+	}
+}
+
 // What can't be read decides nothing, whatever it looks like. Money that moved under the key has moved, whatever else was
 // declined under it.
 func TestProbeJudgesTheAnswer(t *testing.T) {
@@ -189,10 +239,18 @@ func TestProbeJudgesTheAnswer(t *testing.T) {
 		"no JSON":                    {200, `<html>`, "unclear"},
 		"nothing at all":             {200, ``, "unclear"},
 		"half":                       {200, `[{"id":"ch_1","status":"succeeded"}`, "unclear"},
-		"more than is read":          {200, `[` + strings.Repeat(" ", 1<<20) + `]`, "unclear"},
-		"404":                        {404, `[]`, "unclear"},
-		"503":                        {503, `[]`, "unclear"},
-		"204":                        {204, ``, "unclear"},
+		"another key's":              {200, `[{"id":"ch_9","key":"` + unusedOperation + `.7","status":"succeeded"}]`, "unclear"},
+		"another key's too": {
+			200, `[{"id":"ch_9","key":"` + unusedOperation + `.7","status":"succeeded"},{"id":"ch_1","key":"` + unusedOperation + `.1","status":"succeeded"}]`, "delivered ch_1",
+		},
+		"a decline and another key's": {
+			200, `[{"id":"ch_1","key":"` + unusedOperation + `.1","status":"declined"},{"id":"ch_9","key":"` + unusedOperation + `.7","status":"succeeded"}]`, "unclear",
+		},
+		"a key that is none": {200, `[{"id":"ch_9","key":7,"status":"succeeded"}]`, "unclear"},
+		"more than is read":  {200, `[` + strings.Repeat(" ", 1<<20) + `]`, "unclear"},
+		"404":                {404, `[]`, "unclear"},
+		"503":                {503, `[]`, "unclear"},
+		"204":                {204, ``, "unclear"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

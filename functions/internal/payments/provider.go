@@ -131,6 +131,7 @@ func (p *Provider) Topics(b Bounds) []outbox.Topic {
 		topics = append(topics, outbox.Topic{
 			Name:           e.topic,
 			Call:           func(ctx context.Context, m storage.Message) outbox.Outcome { return p.ask(ctx, calls, e, m) },
+			Knows:          known(e.order),
 			Probe:          func(ctx context.Context, m storage.Message) outbox.Finding { return p.find(ctx, e.listed, m) },
 			Settle:         agreed(e.settle),
 			Keys:           keys,
@@ -147,14 +148,13 @@ func (p *Provider) Topics(b Bounds) []outbox.Topic {
 func (p *Provider) ask(ctx context.Context, calls *call.Client, e effect, m storage.Message) outbox.Outcome {
 	order, err := e.order(m.Payload)
 	if err != nil {
-		// Perhaps a newer release's, which one of its workers will take: nothing was sent, so there is time to wait.
-		return outbox.NotExecuted{Cause: err}
+		return outbox.Refused{Cause: err}
 	}
 	body, err := json.Marshal(order.body)
 	if err != nil {
 		return outbox.Refused{Cause: err}
 	}
 	return calls.Post(ctx, call.Request{
-		URL: p.url + order.path, Key: m.ID, Body: body, Reference: referenceIn, Rejects: rejects(e.data),
+		URL: p.url + order.path, Key: m.ID, Body: body, Reference: referenceIn, Check: agrees(m.ID), Rejects: rejects(e.data),
 	})
 }

@@ -67,6 +67,11 @@ func (p *Provider) MadeBy(ctx context.Context, operation idem.OperationID, kind 
 			if err := json.Unmarshal(body, &objects); err != nil {
 				return nil, fmt.Errorf("payments: malformed look-up: %w", err)
 			}
+			for _, o := range objects {
+				if o.Key != "" && o.Key != operation.Message(n) {
+					return nil, fmt.Errorf("%w: %s of %s is listed among those of %s", errAnotherKey, o.ID, o.Key, operation.Message(n))
+				}
+			}
 			all = append(all, objects...)
 		}
 	}

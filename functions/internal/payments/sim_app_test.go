@@ -154,7 +154,7 @@ func (s *simulated) Link(p sim.Process) (sim.Served, error) {
 			var err error
 			if api, err = payments.New(payments.Config{
 				Engine: p.Engine(), Ledger: simulatedLedger{p, s.rows}, Messages: p.Messages(), Inline: p.Inline(),
-				Identify: identity.Function(callers{}, nil), Retention: time.Hour, BodyBytesMax: 256 << 10, Logger: silent,
+				Identify: identity.Function(callers{}, nil, silent), Retention: time.Hour, BodyBytesMax: 256 << 10, Logger: silent,
 			}); err != nil {
 				return nil, err
 			}

@@ -139,7 +139,7 @@ func newApp(store *faulty.Store, ledger payments.Ledger, worker *outbox.Worker, 
 		return nil, err
 	}
 	config := payments.Config{
-		Engine: engine, Ledger: ledger, Messages: store, Identify: identity.Function(callers{}, nil), Retention: 24 * time.Hour, BodyBytesMax: 256 << 10,
+		Engine: engine, Ledger: ledger, Messages: store, Identify: identity.Function(callers{}, nil, silent), Retention: 24 * time.Hour, BodyBytesMax: 256 << 10,
 		Logger: silent,
 	}
 	if worker != nil {

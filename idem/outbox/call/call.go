@@ -103,6 +103,10 @@ type Request struct {
 	// Reference reads the provider's name for what it made, or declined, from its answer. An error means that the answer
 	// can't be what it seems: ambiguous. Nil reads none.
 	Reference func(body []byte) (string, error)
+	// Check holds an answer that would be evidence against its body, by its status a delivery or a decline. An error, which is for
+	// the log, says that the body tells something else, such as an object that is still being processed or is another request's:
+	// ambiguous. Nil: what the status says is true. Have probes and webhooks judge the same object alike.
+	Check func(declined bool, body []byte) error
 	// Rejects says of an answer whose status is [Refused] whether it is about data that only the client can change: then it
 	// is an answer to the client ([outbox.Refused] Answer). Nil: none is.
 	Rejects func(body []byte) bool
@@ -110,7 +114,7 @@ type Request struct {
 
 // Post sends the request once and says what is known afterwards:
 //
-//   - 2xx: [outbox.Delivered].
+//   - 2xx: [outbox.Delivered], unless Request.Check says that the body tells something else.
 //   - A status in Config.Statuses: what its class says, with the Retry-After of one that is [NotExecuted].
 //   - Requests that were provably never sent, such as over a refused connection: [outbox.NotExecuted].
 //   - Any other status, time-outs, lost connections, unreadable answers: [outbox.Ambiguous].
@@ -253,6 +257,11 @@ func (c *Client) evidence(res *http.Response, r Request, declined bool) outbox.O
 	if r.Reference != nil {
 		if reference, err = r.Reference(body); err != nil {
 			return outbox.Ambiguous{Cause: fmt.Errorf("call: answer %d can't be read", res.StatusCode)}
+		}
+	}
+	if r.Check != nil {
+		if err := r.Check(declined, body); err != nil {
+			return outbox.Ambiguous{Cause: fmt.Errorf("call: answer %d: %w", res.StatusCode, err)}
 		}
 	}
 	if declined {

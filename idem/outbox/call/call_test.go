@@ -191,6 +191,39 @@ func TestPostClassifies(t *testing.T) {
 	}
 }
 
+// A status is not all of an answer: what the body tells of the effect must be the same.
+func TestAnAnswerThatContradictsItselfIsAmbiguous(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		state  string
+		want   outbox.Outcome
+	}{
+		"made":                   {201, "succeeded", outbox.Delivered{}},
+		"made, not yet":          {201, "processing", outbox.Ambiguous{}},
+		"accepted":               {202, "processing", outbox.Ambiguous{}},
+		"repeated, declined":     {200, "declined", outbox.Ambiguous{}},
+		"declined":               {402, "declined", outbox.Declined{}},
+		"declined, and yet made": {402, "succeeded", outbox.Ambiguous{}},
+		"refused":                {400, "succeeded", outbox.Refused{}}, // no evidence, so nothing to hold against it
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(c.status)
+			_, _ = io.WriteString(w, "ch_1 "+c.state)
+		}))
+		r := request(server.URL)
+		r.Check = func(declined bool, body []byte) error {
+			if state := strings.TrimPrefix(string(body), "ch_1 "); state != map[bool]string{true: "declined", false: "succeeded"}[declined] {
+				return errors.New("it tells another state")
+			}
+			return nil
+		}
+		if got := newClient(t, call.Config{}).Post(t.Context(), r); got.Name() != c.want.Name() {
+			t.Errorf("%s: %s, want %s", name, got.Name(), c.want.Name())
+		}
+		server.Close()
+	}
+}
+
 // Package net/http sends a POST again when a reused connection drops, because of its Idempotency-Key. We don't.
 func TestOneCallIsOneRequest(t *testing.T) {
 	var charges atomic.Int32
