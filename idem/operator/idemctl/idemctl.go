@@ -104,11 +104,8 @@ func (s *session) desk() (*operator.Desk, error) {
 		}
 	}
 	desk, err := s.app.Build(s.ctx)
-	switch {
-	case err != nil && isTrouble(err):
-		return nil, err
-	case err != nil:
-		return nil, Environment(err)
+	if err != nil {
+		return nil, ofBuilding(err)
 	}
 	s.built = desk
 	return desk, nil
