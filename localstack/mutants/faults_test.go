@@ -118,6 +118,8 @@ var faults = []fault{
 		mutants: []dies{{"an observed request is refused after a loss of records", "TestObserveRefusesNothingAfterALossOfRecords"}, {"an observed request is refused while nobody can read when records were lost", "TestObserveRefusesNothingAfterALossOfRecords"}}},
 	{what: "`idemctl apikey create --test` said that its key moves no money. It was a key like any other, and charged the provider of a production stage",
 		mutants: []dies{{"a test key is taken where none is", "TestATestKeyIsRefusedWhereNoneIsTaken"}}},
+	{what: "Tables were made anew two days after a loss. The objects of lost payments were taken for ones that had expired: nobody listed them, and a client was charged for a payment that nobody made again",
+		mutants: []dies{{"what a loss has taken is old enough to have expired", "TestWhatALossHasTakenIsMissingHoweverOldItIs"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now
