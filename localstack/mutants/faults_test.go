@@ -120,6 +120,8 @@ var faults = []fault{
 		mutants: []dies{{"a test key is taken where none is", "TestATestKeyIsRefusedWhereNoneIsTaken"}}},
 	{what: "Tables were made anew two days after a loss. The objects of lost payments were taken for ones that had expired: nobody listed them, and a client was charged for a payment that nobody made again",
 		mutants: []dies{{"what a loss has taken is old enough to have expired", "TestWhatALossHasTakenIsMissingHoweverOldItIs"}}},
+	{what: "After a restore a transfer's row could not be put back, and its accounts were corrected by the rows without it: the payer had its money again, and its client was told 201 for ever",
+		mutants: []dies{{"an account is corrected by rows that lack a transfer", "TestNoAccountIsCorrectedByRowsThatLackATransferOfIt"}, {"one account is corrected whatever transfers lack their rows", "TestOneAccountIsNotCorrectedWhileATransferOfItHasNoRow"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now
