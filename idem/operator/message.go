@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
@@ -78,19 +79,34 @@ func (d *Desk) ReconcileMessage(ctx context.Context, id idem.MessageID, ch Chang
 	})
 }
 
-// RedriveLetter is what a copy in the dead-letter queue asks for: the message is redriven as it stands, and one that is not
-// dead any more needs nothing.
+// RedriveLetter is what a copy in the dead-letter queue asks for: the message is redriven as it stands, and one that is not dead any more
+// needs nothing. One that is not there is [outbox.ErrMessageGone]. Where data may have been lost it is refused: the message may be, and its
+// letter names it.
 func (d *Desk) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, ch Change) error {
 	m, err := d.cfg.Store.Message(ctx, letter.Message)
 	switch {
 	case err != nil:
 		return fmt.Errorf("operator: read message: %w", err)
-	case m == nil || m.State != storage.MessageDead:
+	case m == nil:
+		return d.gone(ctx)
+	case m.State != storage.MessageDead:
 		return nil
 	}
 	ch.Seen = SeenMessage(*m)
 	_, err = d.Redrive(ctx, letter.Message, ch)
 	return err
+}
+
+// gone is what the letter of a message that is not there comes to.
+func (d *Desk) gone(ctx context.Context) error {
+	loss, err := d.Loss(ctx)
+	switch {
+	case err != nil:
+		return err
+	case loss.RefuseBefore.IsZero():
+		return outbox.ErrMessageGone
+	}
+	return fmt.Errorf("%w: its message is not there, and data from before %s may have been lost: find out what became of it", ErrRefused, loss.RefuseBefore.Format(time.RFC3339))
 }
 
 // would says what a change does to a message.

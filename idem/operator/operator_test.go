@@ -239,9 +239,26 @@ func TestRedriveLetter(t *testing.T) {
 		w.ok(w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: m.ID}, because("")))
 		w.ok(w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: done.ID}, because("")))
 	}
-	w.ok(w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: m.OperationID.Message(9)}, because("")))
 	if len(w.audit.entries) != 1 || w.stateOf(m.ID) != storage.MessageUnknown {
 		t.Errorf("message %s, log %+v", w.stateOf(m.ID), w.audit.entries)
+	}
+}
+
+// A letter's message that is not there was ended and has expired, and is never said to be redriven. Once data may have been lost it may be
+// lost, and its letter is the last that names it.
+func TestALetterOfAMessageThatIsNotThereIsNotRedriven(t *testing.T) {
+	w := newWorld(t)
+	gone := outbox.DeadLetter{Message: w.message("acme", dead).OperationID.Message(9)}
+	if err := w.desk.RedriveLetter(t.Context(), gone, because("")); !errors.Is(err, outbox.ErrMessageGone) {
+		t.Errorf("%v, want to hear that it is gone", err)
+	}
+	_, err := w.store.SetRefuseBefore(t.Context(), noon)
+	w.ok(err)
+	if err := w.desk.RedriveLetter(t.Context(), gone, because("")); err == nil || errors.Is(err, outbox.ErrMessageGone) || !operator.Refused(err) {
+		t.Errorf("after a loss: %v, want to keep its letter", err)
+	}
+	if len(w.audit.entries) != 0 {
+		t.Errorf("log %+v", w.audit.entries)
 	}
 }
 

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -43,6 +44,9 @@ type DeadLetters interface {
 	// Bury queues the copy.
 	Bury(ctx context.Context, letter DeadLetter) error
 }
+
+// ErrMessageGone: the message that a dead letter names is not there. It has ended and was removed since, and its letter is not needed.
+var ErrMessageGone = errors.New("outbox: the letter's message is not there")
 
 // DeadLetter names a message that is dead. It carries no payload.
 type DeadLetter struct {

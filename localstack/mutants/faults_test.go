@@ -130,6 +130,10 @@ var faults = []fault{
 		mutants: []dies{{"a probe takes another key's object", "TestProbeJudgesTheAnswer"}, {"a lost operation is made of another key's object", "TestAnOperationIsMadeOfNoObjectOfAnotherKey"}}},
 	{what: "A provider answered 201 with an object that it was still processing, or had declined. The client was told that the payment had succeeded, or the payout was made in spite of its screening",
 		mutants: []dies{{"a 2xx is a success, whatever its object says", "TestAnAnswerWhoseObjectSaysSomethingElseIsAmbiguous"}, {"an answer that contradicts itself is evidence", "TestAnAnswerThatContradictsItselfIsAmbiguous"}}},
+	{what: "Tables were made anew two days after a loss. The objects of lost payments were taken for ones that had expired: nobody listed them, and a client was charged for a payment that nobody made again",
+		mutants: []dies{{"what a loss has taken is old enough to have expired", "TestWhatALossHasTakenIsMissingHoweverOldItIs"}}},
+	{what: "After a restore a transfer's row could not be put back, and its accounts were corrected by the rows without it: the payer had its money again, and its client was told 201 for ever",
+		mutants: []dies{{"an account is corrected by rows that lack a transfer", "TestNoAccountIsCorrectedByRowsThatLackATransferOfIt"}, {"one account is corrected whatever transfers lack their rows", "TestOneAccountIsNotCorrectedWhileATransferOfItHasNoRow"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now

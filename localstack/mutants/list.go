@@ -47,6 +47,8 @@ var (
 	ofOperator    = []Tests{{Packages: "./idem/operator"}}
 	ofQueue       = []Tests{{Packages: "./idem/outbox/sqsqueue"}}
 	ofPayments    = []Tests{{Packages: "./functions/internal/payments", Run: "Webhook|Redirect|TestProbeJudges|SomethingElse|AnotherKey"}}
+	ofBalances    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "Account"}}
+	ofLosses      = []Tests{{Packages: "./functions/internal/drift", Run: "^TestWhat"}}
 	ofAPIKeys     = []Tests{{Packages: "./functions/internal/apikey"}}
 	ofStage       = []Tests{{Packages: "./infra/stage"}}
 	ofPython      = []Tests{{Packages: "./idem/client", Run: "^TestThePythonPackageKeepsTheSharedRules$/^package$"}}
@@ -62,7 +64,7 @@ func Listed() []Mutant {
 		of(ofCall, calls), of(ofOutbox, outcomes), of(ofMiddleware, replays), of(ofFunction, functions), of(ofEngine, executions), of(ofSeal, seals), of(ofCache, caches), of(ofClient, journals), of(ofPython, pythons),
 		of(ofMiddleware, comparisons), of(ofScope, bounds), of(ofOperator, stories), of(ofStore, wires), of(ofQueue, holds), of(ofPayments, acknowledgements), of(ofAPIKeys, apiKeys), of(ofStage, productions), of(ofApplication, applications),
 		of(ofSimulator, removals), of(ofLateStories, removalsOfLeases), of(ofSimulator, compared), of(ofManyStories, resources),
-		of(ofExamples, mountings), of(ofMiddleware, refusals),
+		of(ofExamples, mountings), of(ofMiddleware, refusals), of(ofLosses, losses), of(ofBalances, balances),
 	)
 }
 

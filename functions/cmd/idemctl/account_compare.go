@@ -102,18 +102,12 @@ func (c *compareAccounts) Run(d *idemctl.Desk) error {
 	if err != nil {
 		return err
 	}
-	answer := comparison{Transfers: []answeredTransfer{}, Accounts: []comparedAccount{}}
-	var trouble error
-	if c.Account == "" { // first, because balances are compared with what is put back
-		found, err := books.answered.Transfers(d.Context(), c.From)
-		if err != nil {
-			return err
-		}
-		for _, lost := range found {
-			did, err := c.putBack(d, books, lost)
-			answer.Transfers, trouble = append(answer.Transfers, did), errors.Join(trouble, err)
-		}
+	answer := comparison{Accounts: []comparedAccount{}}
+	transfers, lacks, trouble, err := c.transfers(d, books) // first, because balances are compared with what is put back
+	if err != nil {
+		return err
 	}
+	answer.Transfers = transfers
 	accounts, err := c.accounts(d, books.table)
 	if err != nil {
 		return err
@@ -133,11 +127,11 @@ func (c *compareAccounts) Run(d *idemctl.Desk) error {
 		if c.Account == "" && !held && a.Totals() == rows[a.Name()] {
 			continue
 		}
-		did, err := c.one(d, books, a, rows[a.Name()], held)
+		did, err := c.one(d, books, a, rows[a.Name()], held, lacks.of(a.Name()))
 		answer.Accounts, trouble = append(answer.Accounts, did), errors.Join(trouble, err)
 	}
 	if c.Account == "" {
-		answer.Accounts = append(answer.Accounts, nameless(accounts, rows)...)
+		answer.Accounts = append(answer.Accounts, nameless(accounts, rows, lacks)...)
 	}
 	if err := d.Show(answer, answer.lines(c.Write)...); err != nil || trouble != nil {
 		return errors.Join(trouble, err)
@@ -215,10 +209,32 @@ func (c *compareAccounts) beginning(d *idemctl.Desk, table payments.Table) ([]pa
 	return found, nil
 }
 
+// transfers puts back those that are not there, where all accounts are compared. For one account it only looks for them, before a correction.
+// trouble is what repeating the command may not meet again.
+func (c *compareAccounts) transfers(d *idemctl.Desk, b books) (all []answeredTransfer, lacks lacking, trouble, err error) {
+	all, lacks = []answeredTransfer{}, lacking{map[payments.AccountName]*lack{}, map[string]*lack{}}
+	if c.Account != "" && !c.Correct {
+		return all, lacks, nil, nil
+	}
+	found, err := b.answered.Transfers(d.Context(), c.From)
+	for _, lost := range found {
+		if c.Account != "" {
+			lacks.add(lost, lack{codeTransferLost, fmt.Sprintf("transfer %s of it was answered with 201, and its row is not there: compare all accounts, which puts it back", lost.Transfer.ID), lost.Trouble})
+			continue
+		}
+		did, err := c.putBack(d, b, lost)
+		if err != nil {
+			lacks.add(lost, lack{codeTrouble, fmt.Sprintf("transfer %s of it may not be among its rows yet: nothing is corrected before it is", lost.Transfer.ID), nil})
+		}
+		all, trouble = append(all, did), errors.Join(trouble, err)
+	}
+	return all, lacks, trouble, err
+}
+
 // putBack makes the row of one transfer again, where that is asked for.
 func (c *compareAccounts) putBack(d *idemctl.Desk, b books, lost payments.AnsweredTransfer) (answeredTransfer, error) {
 	t := lost.Transfer
-	did := answeredTransfer{Operation: lost.Operation, ID: t.ID, Tenant: t.Tenant, From: t.From, To: t.To, Amount: t.Amount, Currency: t.Currency, made: &t}
+	did := answeredTransfer{Operation: lost.Operation, ID: t.ID, Tenant: lost.Tenant, From: t.From, To: t.To, Amount: t.Amount, Currency: t.Currency, made: &t}
 	if lost.Trouble != nil {
 		did.made = nil
 		return did, did.trouble(lost.Trouble)
@@ -236,8 +252,8 @@ func (c *compareAccounts) putBack(d *idemctl.Desk, b books, lost payments.Answer
 	return did, did.done(result, err)
 }
 
-// one compares one account. Its error is one that repeating the command may not meet again.
-func (c *compareAccounts) one(d *idemctl.Desk, b books, a payments.Account, rows payments.Totals, held bool) (comparedAccount, error) {
+// one compares one account, whose rows lack something unless lack is nil. Its error is one that repeating the command may not meet again.
+func (c *compareAccounts) one(d *idemctl.Desk, b books, a payments.Account, rows payments.Totals, held bool, lack *lack) (comparedAccount, error) {
 	did := comparedAccount{
 		Account: a.ID, Tenant: a.Tenant, Balance: a.Balance, Held: held, Totals: a.Totals(), Rows: rows, Lacks: a.Totals().Lacks(rows),
 	}
@@ -246,6 +262,9 @@ func (c *compareAccounts) one(d *idemctl.Desk, b books, a payments.Account, rows
 	case agree && !held:
 		did.agrees = true
 		return did, nil
+	case lack != nil:
+		did.leave(lack.code, lack.rule)
+		return did, lack.err
 	case !agree && moves(d.Context(), b.table, a):
 		did.leave(codeMoves, "money was moved while it was compared: compare it again, or while no requests come")
 		return did, nil
@@ -297,7 +316,7 @@ func said(t payments.Totals) string {
 }
 
 // nameless are the accounts that rows name and that are not there.
-func nameless(accounts []payments.Account, rows map[payments.AccountName]payments.Totals) (missing []comparedAccount) {
+func nameless(accounts []payments.Account, rows map[payments.AccountName]payments.Totals, lacks lacking) (missing []comparedAccount) {
 	there := map[payments.AccountName]bool{}
 	for _, a := range accounts {
 		there[a.Name()] = true
@@ -305,7 +324,11 @@ func nameless(accounts []payments.Account, rows map[payments.AccountName]payment
 	for name, totals := range rows {
 		if !there[name] {
 			one := comparedAccount{Account: name.ID, Tenant: name.Tenant, Rows: totals, Lacks: payments.Totals{}.Lacks(totals)}
-			one.leave(codeAccountMissing, fmt.Sprintf("its rows are there, and the account is not: make it again with the balance that your books prove less %d, which --correct adds then", one.Lacks))
+			if lack := lacks.of(name); lack != nil { // what it would be made again with is not known
+				one.leave(lack.code, lack.rule)
+			} else {
+				one.leave(codeAccountMissing, fmt.Sprintf("its rows are there, and the account is not: make it again with the balance that your books prove less %d, which --correct adds then", one.Lacks))
+			}
 			missing = append(missing, one)
 		}
 	}

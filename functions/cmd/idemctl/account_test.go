@@ -1,12 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -196,23 +201,143 @@ func (d *desk) comparesAllAccounts() {
 	d.holds(lambdatest.Tenant, "acct_1", 700)
 }
 
+// docs/recovery.md "Compare the balances": no account is corrected by rows that lack a transfer of it, because the client is told for ever
+// that it was made. Other accounts are corrected, and a repeat puts all right once the row can be put back.
+func TestNoAccountIsCorrectedByRowsThatLackATransferOfIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*desk) (mend func())
+		// third is the balance of another account of the tenant meanwhile, and gone the code of one that is not there.
+		third int64
+		gone  string
+	}{
+		"its row can't be put back": {(*desk).refusingTransfers, 70, codeAccountMissing},
+		"its answer can't be read":  {(*desk).withoutKeys, 100, codeTrouble}, // so nobody knows whose it is
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, func(s *lambdatest.Stage) { s.Seal(t) })
+			d.withoutRow()
+			for _, tenant := range []string{lambdatest.Tenant, "tenant-b"} {
+				d.Account(t, tenant, "acct_3", 100)
+				d.row(payments.Transfer{Tenant: tenant, ID: "tr_3", From: "acct_3", To: "acct_gone", Amount: 30, Currency: "EUR", CreatedAt: time.Now(), Counted: true})
+			}
+			mend := c.spoil(d)
+			left, _ := d.compares(idemctl.ExitTrouble, "--correct", "--write")
+			codes := map[string]string{}
+			for _, a := range left.Accounts {
+				codes[a.Tenant+"/"+a.Account] = a.Code
+			}
+			if len(left.Transfers) != 1 || codes[lambdatest.Tenant+"/acct_1"] != codeTrouble || codes[lambdatest.Tenant+"/acct_2"] != codeTrouble ||
+				codes[lambdatest.Tenant+"/acct_gone"] != c.gone || codes["tenant-b/acct_gone"] != codeAccountMissing {
+				t.Errorf("%+v", left)
+			}
+			d.holds(lambdatest.Tenant, "acct_1", 700)
+			d.holds(lambdatest.Tenant, "acct_2", 300)
+			d.holds(lambdatest.Tenant, "acct_3", c.third)
+			d.holds("tenant-b", "acct_3", 70)
+			mend()
+			d.compares(idemctl.ExitRefused, "--correct", "--write") // acct_gone is still not there
+			d.holds(lambdatest.Tenant, "acct_1", 700)
+			d.holds(lambdatest.Tenant, "acct_2", 300)
+			d.holds(lambdatest.Tenant, "acct_3", 70)
+		})
+	}
+}
+
+// One account by itself is not corrected either while a transfer of it has no row, or while nobody can read whose a transfer is.
+func TestOneAccountIsNotCorrectedWhileATransferOfItHasNoRow(t *testing.T) {
+	d := newDesk(t, func(s *lambdatest.Stage) { s.Seal(t) })
+	d.withoutRow()
+	d.Account(t, lambdatest.Tenant, "acct_3", 100)
+	d.row(payments.Transfer{Tenant: lambdatest.Tenant, ID: "tr_3", From: "acct_3", To: "acct_4", Amount: 30, Currency: "EUR", CreatedAt: time.Now(), Counted: true})
+	one := func(account string) []string {
+		return []string{account, "--tenant", lambdatest.Tenant, "--correct", "--write"}
+	}
+	if left, _ := d.compares(idemctl.ExitRefused, one("acct_1")...); left.Accounts[0].Code != codeTransferLost || len(left.Transfers) != 0 {
+		t.Errorf("%+v", left)
+	}
+	d.holds(lambdatest.Tenant, "acct_1", 700)
+	mend := d.withoutKeys()
+	if left, _ := d.compares(idemctl.ExitTrouble, one("acct_3")...); left.Accounts[0].Code != codeTrouble {
+		t.Errorf("%+v", left)
+	}
+	d.holds(lambdatest.Tenant, "acct_3", 100)
+	mend()
+	d.compares(idemctl.ExitOK, one("acct_3")...)
+	d.holds(lambdatest.Tenant, "acct_3", 70)
+}
+
+// withoutRow moves 300 from acct_1 to acct_2, and then takes away the transfer's row.
+func (d *desk) withoutRow() {
+	d.Helper()
+	d.Account(d.T, lambdatest.Tenant, "acct_1", 1000)
+	d.Account(d.T, lambdatest.Tenant, "acct_2", 0)
+	d.transfers("acct_1", "acct_2", 300)
+	for _, it := range d.Items(d.T, d.Payments) {
+		if strings.HasPrefix(it["pk"].(*types.AttributeValueMemberS).Value, "transfer#") {
+			_, err := d.Client.DeleteItem(d.Context(), &dynamodb.DeleteItemInput{TableName: &d.Payments, Key: map[string]types.AttributeValue{"pk": it["pk"]}})
+			d.ok(err)
+		}
+	}
+	d.holds(lambdatest.Tenant, "acct_1", 700)
+}
+
+// refusingTransfers has the command's table take no transfer, until it is mended.
+func (d *desk) refusingTransfers() (mend func()) {
+	d.Helper()
+	const variable = "AWS_ENDPOINT_URL_DYNAMODB"
+	endpoint := os.Getenv(variable)
+	target, err := url.Parse(endpoint)
+	d.ok(err)
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil && strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".PutItem") && strings.Contains(string(body), "transfer#") {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"no"}`)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		proxy.ServeHTTP(w, r)
+	}))
+	d.Cleanup(front.Close)
+	d.Setenv(variable, front.URL)
+	return func() { d.Setenv(variable, endpoint) }
+}
+
+// withoutKeys is a terminal without the variables of the keys, until it is mended.
+func (d *desk) withoutKeys() (mend func()) {
+	keys, kms := os.Getenv("KEYS_TABLE"), os.Getenv("KMS_KEY_ID")
+	d.Setenv("KEYS_TABLE", "")
+	d.Setenv("KMS_KEY_ID", "")
+	return func() {
+		d.Setenv("KEYS_TABLE", keys)
+		d.Setenv("KMS_KEY_ID", kms)
+	}
+}
+
 // answeredWithoutRow makes a transfer, and takes back all of it but its record.
 func (d *desk) answeredWithoutRow(from, to string, amount int64) {
 	d.Helper()
 	before := d.Items(d.T, d.Payments)
-	r := httptest.NewRequestWithContext(d.Context(), http.MethodPost, "/v1/transfers", strings.NewReader(fmt.Sprintf(`{"from":%q,"to":%q,"amount":%d,"currency":"EUR"}`, from, to, amount)))
-	r.Header.Set("Idempotency-Key", `"transfer"`)
-	r.Header.Set("Content-Type", "application/json")
-	w := httptest.NewRecorder()
-	if d.api.ServeHTTP(w, r); w.Code != http.StatusCreated {
-		d.Fatalf("%d %s", w.Code, w.Body)
-	}
+	d.transfers(from, to, amount)
 	for _, it := range d.Items(d.T, d.Payments) {
 		_, err := d.Client.DeleteItem(d.Context(), &dynamodb.DeleteItemInput{TableName: &d.Payments, Key: map[string]types.AttributeValue{"pk": it["pk"]}})
 		d.ok(err)
 	}
 	for _, it := range before {
 		d.Put(d.T, d.Payments, it)
+	}
+}
+
+// transfers moves money as a client asks for it.
+func (d *desk) transfers(from, to string, amount int64) {
+	d.Helper()
+	r := httptest.NewRequestWithContext(d.Context(), http.MethodPost, "/v1/transfers", strings.NewReader(fmt.Sprintf(`{"from":%q,"to":%q,"amount":%d,"currency":"EUR"}`, from, to, amount)))
+	r.Header.Set("Idempotency-Key", `"transfer"`)
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	if d.api.ServeHTTP(w, r); w.Code != http.StatusCreated {
+		d.Fatalf("%d %s", w.Code, w.Body)
 	}
 }
 

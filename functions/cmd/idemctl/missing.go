@@ -70,8 +70,17 @@ type restored struct {
 	Rule string `json:"rule,omitempty"`
 }
 
-// codeTrouble is the code of an operation about which a store or the provider could not be asked. Repeating the command finds out.
-const codeTrouble = "trouble"
+// The codes of what is left to a person, beside those of a [payments.ByHandError].
+const (
+	// codeTrouble: a store or the provider could not be asked. Repeating the command finds out.
+	codeTrouble = "trouble"
+	// codeMore: more is missing than one report lists.
+	codeMore = "more"
+	// codeTooYoung: not all of the window was compared, because its end need not be listed yet.
+	codeTooYoung = "too_young"
+	// codeUnreadable: there are rows that can't be compared.
+	codeUnreadable = "unreadable"
+)
 
 // Run implements the command: it compares, tries each operation by itself, and shows what came of all of them.
 func (r *restoreMissing) Run(d *idemctl.Desk) error {
@@ -86,27 +95,39 @@ func (r *restoreMissing) Run(d *idemctl.Desk) error {
 	if err != nil {
 		return err
 	}
-	all, more, err := lost(d.Context(), drift.Window{From: r.From, To: r.To}, provider)
+	cut, err := cutOver(d.Context(), restorer.Store)
 	if err != nil {
 		return err
 	}
-	answer := []restored{}
-	left, trouble := more > 0, error(nil)
+	all, unseen, err := lost(d.Context(), drift.Window{From: r.From, To: r.To}, cut, provider)
+	if err != nil {
+		return err
+	}
+	answer, trouble := []restored{}, error(nil)
 	for _, one := range r.wanted(d.Context(), provider, all) {
 		did, err := r.one(d, restorer, known, one)
-		left, trouble = left || did.Code != "", errors.Join(trouble, err)
-		answer = append(answer, did)
+		answer, trouble = append(answer, did), errors.Join(trouble, err)
 	}
-	if more > 0 {
-		answer = append(answer, restored{Code: "more", Rule: fmt.Sprintf("%d more objects are missing than one report lists: repeat the command, with a shorter window where none of these goes away", more)})
+	if len(r.Operation) == 0 { // what is named is looked up by itself
+		answer = append(answer, unseen...)
 	}
 	if err := d.Rows(answer, []string{"OPERATION", "ROW", "AMOUNT", "OBJECTS", "DONE, OR LEFT TO YOU"}, rowsOf(answer, r.Write)); err != nil {
 		return err
 	}
-	if left && trouble == nil {
+	if trouble == nil && slices.ContainsFunc(answer, func(m restored) bool { return m.Code != "" }) {
 		return idemctl.ErrDiffers
 	}
 	return trouble
+}
+
+// cutOver is up to when data may have been lost. Where nobody has said it nothing counts as lost, and an old object may have outlived its
+// row, its record and its message.
+func cutOver(ctx context.Context, store storage.Loss) (time.Time, error) {
+	cut, err := store.RefuseBefore(ctx)
+	if err == nil && cut.IsZero() {
+		err = fmt.Errorf("%w: nobody has said up to when data was lost: run idemctl refuse-before set first", operator.ErrRefused)
+	}
+	return cut, err
 }
 
 // wanted are the operations that the command line asks for: all that are lost, or those that it names. A record may wait for its message
@@ -303,19 +324,19 @@ type gone struct {
 }
 
 // lost are the operations of which the drift job says that no row accounts for their objects, oldest first: a payment comes before its
-// refunds. more is how many objects are missing and not listed.
-func lost(ctx context.Context, w drift.Window, provider *payments.Provider) (all []gone, more int, err error) {
+// refunds. unseen says what of the window is not among them.
+func lost(ctx context.Context, w drift.Window, cut time.Time, provider *payments.Provider) (all []gone, unseen []restored, err error) {
 	cfg, err := read[config.Drift]()
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	job, err := drift.Open(ctx, cfg, nil)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	report, err := job.Check(ctx, w)
-	if err != nil {
-		return nil, 0, err
+	if err != nil && !errors.As(err, new(*drift.UnreadableError)) { // rows that are there, and account for their own objects
+		return nil, nil, err
 	}
 	for _, d := range report.Drifts {
 		if d.Kind != drift.MissingHere || d.Entry != "" {
@@ -331,7 +352,29 @@ func lost(ctx context.Context, w drift.Window, provider *payments.Provider) (all
 		all = join(ctx, provider, all, object)
 	}
 	slices.SortStableFunc(all, func(a, b gone) int { return a.objects[0].CreatedAt.Compare(b.objects[0].CreatedAt) })
-	return all, report.DriftCount() - len(report.Drifts), nil
+	return all, unseenOf(report, w, cut, cfg.Grace), nil
+}
+
+// unseenOf says what of the window nobody has looked at. What was made after the cut-over is not lost, however young it is.
+func unseenOf(report drift.Report, w drift.Window, cut time.Time, grace time.Duration) (unseen []restored) {
+	add := func(code, rule string, values ...any) {
+		unseen = append(unseen, restored{Objects: []string{}, Code: code, Rule: fmt.Sprintf(rule, values...)})
+	}
+	if more := report.DriftCount() - len(report.Drifts); more > 0 {
+		add(codeMore, "%d more objects are missing than one report lists: repeat the command, with a shorter window where none of these goes away", more)
+	}
+	end := w.To
+	if cut.Before(end) {
+		end = cut
+	}
+	if compared := report.Window.To; compared.Before(end.Truncate(time.Millisecond)) {
+		add(codeTooYoung, "only what was made before %s was compared: what is younger than DRIFT_GRACE, %v, need not be listed yet. Repeat the command after %s",
+			compared.Format(time.RFC3339), grace, end.Add(grace).UTC().Truncate(time.Second).Add(time.Second).Format(time.RFC3339))
+	}
+	if report.Unreadable > 0 {
+		add(codeUnreadable, "%d rows, with their messages and records, can't be read, and were not compared: run idemctl drift with the release that wrote them, or correct them by hand", report.Unreadable)
+	}
+	return unseen
 }
 
 // join adds an object with all of its operation, unless that is there. The object is there itself: where the provider's listing does not

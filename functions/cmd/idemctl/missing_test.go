@@ -56,8 +56,9 @@ func (d *desk) lose() {
 		}
 	}
 	d.Account(d.T, lambdatest.Tenant, "acct_1", accountBalance)
-	at := time.Now().Add(time.Second).UTC().Format(time.RFC3339Nano)
-	d.exits(idemctl.ExitOK, "refuse-before", "set", at, "--reason", "ticket 17", "--write")
+	cut := time.Now().Add(10 * time.Millisecond)
+	d.exits(idemctl.ExitOK, "refuse-before", "set", cut.UTC().Format(time.RFC3339Nano), "--reason", "ticket 17", "--write")
+	<-time.After(time.Until(cut.Add(10 * time.Millisecond))) // the grace of these tests, and more
 }
 
 // restores runs the command over the last hour.
@@ -122,6 +123,69 @@ func TestMissingOperationsAreMadeAgain(t *testing.T) {
 	}
 	d.logged(charge, operator.EntryDone)
 	d.logged(payout, operator.EntryDone)
+}
+
+// recovery.md "What is missing": a comparison that ends before the cut-over, because of the grace, says so and from when to repeat it. It
+// never exits as if nothing were missing.
+func TestWhatIsTooYoungToBeComparedIsSaid(t *testing.T) {
+	t.Setenv("DRIFT_GRACE", "15m")
+	d := newDesk(t)
+	d.deliver(d.pay("order-17", "card_ok").Message(1))
+	began := time.Now()
+	d.lose()
+	left := d.restores(idemctl.ExitRefused, "--tenant", lambdatest.Tenant, "--write")
+	if len(left) != 1 || left[0].Code != codeTooYoung || !strings.Contains(left[0].Rule, began.Add(15*time.Minute).UTC().Format("2006-01-02T15:04")) {
+		t.Errorf("%+v", left)
+	}
+	before := []string{"missing", "restore", "--from", began.Add(-2 * time.Hour).UTC().Format(time.RFC3339), "--to", began.Add(-time.Hour).UTC().Format(time.RFC3339), "--reason", "ticket 17"}
+	d.exits(idemctl.ExitOK, before...) // all that was asked for is compared
+}
+
+// Rows that can't be read are left to a person, and are in nobody's way: what is missing beside them is made again.
+func TestARowThatCannotBeReadIsInTheWayOfNothingMissing(t *testing.T) {
+	t.Setenv("DRIFT_GRACE", "1ms")
+	d := newDesk(t)
+	lost, spoilt := d.pay("order-17", "card_ok"), d.pay("order-18", "card_ok")
+	d.deliver(lost.Message(1))
+	d.deliver(spoilt.Message(1))
+	kept := map[string][]map[string]types.AttributeValue{}
+	for _, table := range []string{d.Idempotency, d.Outbox, d.Payments} {
+		kept[table] = d.Items(t, table)
+	}
+	d.lose()
+	charge, _ := payments.EntryOf(payments.EntryPayment, lambdatest.Tenant, spoilt)
+	for _, it := range kept[d.Payments] {
+		if pk := it["pk"].(*types.AttributeValueMemberS).Value; pk == charge {
+			it["amt"] = &types.AttributeValueMemberS{Value: "much"}
+			d.Put(t, d.Payments, it)
+		}
+	}
+	for _, it := range kept[d.Outbox] {
+		if it["id"].(*types.AttributeValueMemberS).Value == string(spoilt.Message(1)) {
+			d.Put(t, d.Outbox, it)
+		}
+	}
+	did := map[idem.OperationID]restored{}
+	for _, m := range d.restores(idemctl.ExitRefused, "--tenant", lambdatest.Tenant, "--write") {
+		did[m.Operation] = m
+	}
+	if len(did) != 2 || did[lost].Did != "restored" || did[""].Code != codeUnreadable || did[""].Rule == "" {
+		t.Errorf("%+v", did)
+	}
+	if again := d.restores(idemctl.ExitOK, "--tenant", lambdatest.Tenant, "--operation", string(lost), "--write"); len(again) != 1 {
+		t.Errorf("by its id: %+v", again)
+	}
+}
+
+// Before anybody has said up to when data was lost nothing is made again, and nothing is said to be complete.
+func TestNothingIsMissingBeforeTheCutOverIsSet(t *testing.T) {
+	t.Setenv("DRIFT_GRACE", "1ms")
+	d := newDesk(t)
+	now := time.Now()
+	_, errs := d.exits(idemctl.ExitRefused, "missing", "restore", "--from", now.Add(-time.Hour).UTC().Format(time.RFC3339), "--to", now.UTC().Format(time.RFC3339), "--reason", "ticket 17")
+	if !strings.Contains(errs, "refuse-before set") {
+		t.Error(errs)
+	}
 }
 
 // What can't be made again is refused in the audit log, too, and left in the answer with its code.

@@ -16,6 +16,8 @@ type rules struct {
 	// retention is how long a final record stays at least, and outlives how much longer its messages do.
 	retention, outlives time.Duration
 	workMax             time.Duration
+	// lost is up to when data may have been lost; zero where nobody has said that any was.
+	lost time.Time
 }
 
 // messagesOutlive is how much longer than its record a final message stays (docs/design.md "Tables").

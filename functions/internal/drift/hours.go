@@ -25,6 +25,8 @@ type row struct {
 type hours struct {
 	tables tables
 	window Window
+	// whole says that pages are as long as DynamoDB makes them: most rows are passed over, and none is read besides.
+	whole  bool
 	hour   time.Time // the one that the shards are of
 	shards []*shard
 }
@@ -82,7 +84,7 @@ func (h *hours) next(ctx context.Context, count int) ([]row, error) {
 // newest is the shard whose next row is the newest; nil when the hour is over.
 func (h *hours) newest(ctx context.Context) (newest *shard, err error) {
 	for _, s := range h.shards {
-		if err := s.fill(ctx, h.tables); err != nil {
+		if err := s.fill(ctx, h.tables, h.pageMax()); err != nil {
 			return nil, err
 		}
 		if len(s.page) > 0 && (newest == nil || s.page[0].at.After(newest.page[0].at)) {
@@ -90,6 +92,14 @@ func (h *hours) newest(ctx context.Context) (newest *shard, err error) {
 		}
 	}
 	return newest, nil
+}
+
+// pageMax bounds a page; nil is DynamoDB's own bound.
+func (h *hours) pageMax() *int32 {
+	if h.whole {
+		return nil
+	}
+	return aws.Int32(batchMax)
 }
 
 // shard is one partition of the index.
@@ -109,7 +119,7 @@ func (s *shard) take() row {
 
 // fill reads the next page once nothing is left of the last. What the index shows is as old as the window's grace, which
 // it has long caught up with; the rows themselves are read strongly.
-func (s *shard) fill(ctx context.Context, t tables) error {
+func (s *shard) fill(ctx context.Context, t tables, pageMax *int32) error {
 	for len(s.page) == 0 && !s.over {
 		out, err := t.cfg.Client.Query(ctx, &dynamodb.QueryInput{
 			TableName: &t.cfg.PaymentsTable, IndexName: aws.String(table.Payments().Index.Name),
@@ -118,7 +128,7 @@ func (s *shard) fill(ctx context.Context, t tables) error {
 			ExpressionAttributeValues: item{
 				":h": &types.AttributeValueMemberS{Value: s.partition}, ":from": millis(s.from), ":to": millis(s.to.Add(-time.Millisecond)),
 			},
-			ScanIndexForward: aws.Bool(false), Limit: aws.Int32(batchMax), ExclusiveStartKey: s.after,
+			ScanIndexForward: aws.Bool(false), Limit: pageMax, ExclusiveStartKey: s.after,
 			ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 		})
 		if err != nil {

@@ -79,7 +79,7 @@ func New(cfg Config) (*Job, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	decoder, err := dynamo.New(cfg.Client, dynamo.Config{
+	store, err := dynamo.New(cfg.Client, dynamo.Config{
 		IdempotencyTable: cfg.IdempotencyTable, OutboxTable: cfg.OutboxTable, Translate: payments.Items(cfg.PaymentsTable, cfg.LedgerShards),
 	})
 	if err != nil {
@@ -87,7 +87,7 @@ func New(cfg Config) (*Job, error) {
 	}
 	return &Job{
 		cfg:      cfg,
-		tables:   tables{cfg: cfg, messages: decoder},
+		tables:   tables{cfg: cfg, store: store},
 		provider: newProvider(strings.TrimRight(cfg.ProviderURL, "/"), cfg.ProviderTimeout, cfg.Authorize, cfg.Pause),
 	}, nil
 }
@@ -145,8 +145,9 @@ func (c Config) validate() error {
 }
 
 // Check compares the window. A zero To is now less the grace, a zero From that less Config.Window; a To that is later than
-// now less the grace is moved there, and the report says so. A window that can't be is an [*idem.ConfigError]. Any other
-// error, the context's among them, comes with a report of what was compared before, which says that it is unfinished.
+// now less the grace is moved there, and the report says so. A window that can't be is an [*idem.ConfigError]. Rows that can't be
+// read are an [*UnreadableError], with a report of all others. Any other error, the context's among them, comes with a report of
+// what was compared before. With any error the report says that it is unfinished.
 func (j *Job) Check(ctx context.Context, w Window) (Report, error) {
 	now := j.cfg.Now()
 	w, err := j.window(w, now)
@@ -155,7 +156,7 @@ func (j *Job) Check(ctx context.Context, w Window) (Report, error) {
 	}
 	report, err := j.compare(ctx, newRun(j, w, now, j.tell(ctx)))
 	if err == nil && report.Unreadable > 0 {
-		err = report.unreadableError()
+		err = &UnreadableError{report.Unreadable}
 		report.Unfinished = true
 	}
 	if err != nil {
@@ -188,7 +189,7 @@ func (j *Job) CheckLast(ctx context.Context, w Window, known []string, enough fu
 	case err != nil:
 		j.cfg.Logger.ErrorContext(ctx, metric.DriftFailed, "error", err)
 	case report.Unreadable > 0:
-		j.cfg.Logger.ErrorContext(ctx, metric.DriftFailed, "error", report.unreadableError())
+		j.cfg.Logger.ErrorContext(ctx, metric.DriftFailed, "error", &UnreadableError{report.Unreadable})
 	}
 	return report, err
 }
@@ -196,6 +197,9 @@ func (j *Job) CheckLast(ctx context.Context, w Window, known []string, enough fu
 // compare runs, and logs what it finds.
 func (j *Job) compare(ctx context.Context, r *run) (Report, error) {
 	err := j.CheckShards(ctx)
+	if err == nil {
+		r.rules.lost, err = j.tables.store.RefuseBefore(ctx)
+	}
 	if err == nil {
 		err = r.all(ctx)
 	}
@@ -222,8 +226,15 @@ func (j *Job) tell(ctx context.Context) func(Drift) {
 	}
 }
 
-func (r Report) unreadableError() error {
-	return fmt.Errorf("drift: %d rows, messages or records can't be read: they are malformed, or were written by a newer release", r.Unreadable)
+// UnreadableError says that rows were left out of a comparison whose report is complete beside that.
+type UnreadableError struct {
+	// Count is how many.
+	Count int
+}
+
+// Error implements error.
+func (e *UnreadableError) Error() string {
+	return fmt.Sprintf("drift: %d rows, messages or records can't be read: they are malformed, or were written by a newer release", e.Count)
 }
 
 func (j *Job) window(w Window, now time.Time) (Window, error) {

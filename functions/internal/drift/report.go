@@ -126,7 +126,8 @@ type Report struct {
 	// WithOperator are rows whose message is unknown or dead.
 	WithOperator int `json:"with_operator"`
 	// Removed are rows whose record or messages native TTL has removed in time, and were compared without them; and objects
-	// so old that nothing tells any more whose they were.
+	// so old that nothing tells any more whose they were. Of objects from before a known loss age proves nothing: they are
+	// compared with their row, or missing here.
 	Removed int `json:"removed"`
 	// Unreadable are rows with anything of a release that this one does not know. With any, a run fails.
 	Unreadable int `json:"unreadable"`

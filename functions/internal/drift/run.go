@@ -43,9 +43,12 @@ type run struct {
 	// early are the times of objects that were counted, and that a cut of the window may leave out: those before the last row.
 	early []time.Time
 
-	mu     sync.Mutex // over what follows
-	report Report
-	told   map[string]bool
+	mu sync.Mutex // over what follows
+	// rowless are untraced objects whose rows are still to be looked for, and rowlessSize is how many.
+	rowless     map[claim][]object
+	rowlessSize int
+	report      Report
+	told        map[string]bool
 	// tell logs a finding.
 	tell func(Drift)
 }
@@ -57,7 +60,7 @@ func newRun(j *Job, w Window, now time.Time, tell func(Drift), known ...string) 
 			now: now, grace: j.cfg.Grace, retention: j.cfg.Retention, outlives: messagesOutlive, workMax: j.cfg.WorkMax,
 		},
 		tables: j.tables, provider: j.provider, meter: m, window: w, objectsMax: j.cfg.ObjectsMax, refunds: refundSums{}, told: map[string]bool{}, tell: tell,
-		report: newReport(w),
+		report: newReport(w), rowless: map[claim][]object{},
 	}
 	r.tables.meter, r.provider.meter = m, m
 	for _, id := range known {
@@ -106,6 +109,9 @@ func (r *run) all(ctx context.Context) error {
 		return err
 	}
 	if err := r.unclaimed(ctx, r.pool.flush(r.window)); err != nil {
+		return err
+	}
+	if err := r.lookForRows(ctx); err != nil {
 		return err
 	}
 	if err := r.compareRefunds(ctx); err != nil {
@@ -306,6 +312,9 @@ func (r *run) unclaimed(ctx context.Context, objects []object) error {
 			return err
 		}
 	}
+	if r.rowlessSize > r.objectsMax {
+		return r.lookForRows(ctx)
+	}
 	return nil
 }
 
@@ -376,7 +385,7 @@ func (r *run) tenants(ctx context.Context, claims []claim) (map[idem.OperationID
 func (r *run) late(ctx context.Context, c claim, tenant string, objects []object) error {
 	if tenant == "" {
 		for _, o := range objects {
-			r.unattributed(o)
+			r.untraced(c, o)
 		}
 		return nil
 	}
@@ -401,18 +410,6 @@ func (r *run) late(ctx context.Context, c claim, tenant string, objects []object
 		r.conclude(*s, r.rules.classify(*s))
 	}
 	return nil
-}
-
-// unattributed is an object whose operation has neither message nor record. Its message stays for a retention and a day
-// after its end, which is hardly before the object was made: only later may it be gone.
-func (r *run) unattributed(o object) {
-	if r.rules.now.Before(o.CreatedAt.Add(r.rules.retention + r.rules.outlives - r.rules.grace)) {
-		r.nobodys("", o)
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.report.Removed++
 }
 
 // nobodys is an object that no row here accounts for.

@@ -52,9 +52,9 @@ func (m *meter) total() Cost {
 // tables read the three tables; nothing here writes.
 type tables struct {
 	cfg Config
-	// messages decodes messages; of records only what is compared is read.
-	messages *dynamo.Store
-	meter    *meter
+	// store decodes messages, and says up to when data may have been lost; of records only what is compared is read.
+	store *dynamo.Store
+	meter *meter
 }
 
 // Bounds of one call (DynamoDB's own), and of calls for what was left out of one.
@@ -213,7 +213,7 @@ func (t tables) complete(s *story, messages, records map[string]item) error {
 		if !ok {
 			continue
 		}
-		m, err := t.messages.DecodeImage(it)
+		m, err := t.store.DecodeImage(it)
 		if err != nil {
 			return fmt.Errorf("%w: %w", errMalformed, err)
 		}

@@ -29,9 +29,10 @@ type Answered struct {
 	Store   storage.Store
 }
 
-// AnsweredTransfer is a transfer whose client was told 201 and whose row is not there. Where Trouble is set only Operation is known.
+// AnsweredTransfer is a transfer whose client was told 201 and whose row is not there. Where Trouble is set Transfer is not known.
 type AnsweredTransfer struct {
 	Operation idem.OperationID
+	Tenant    string
 	Transfer  Transfer
 	Trouble   error
 }
@@ -72,7 +73,7 @@ func (a Answered) lost(ctx context.Context, key storage.RecordKey) (*AnsweredTra
 	if row != nil || err != nil {
 		return nil, err
 	}
-	lost := AnsweredTransfer{Operation: record.OperationID}
+	lost := AnsweredTransfer{Operation: record.OperationID, Tenant: record.Tenant}
 	lost.Transfer, lost.Trouble = a.said(ctx, *record)
 	return &lost, nil
 }

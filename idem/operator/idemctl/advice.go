@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"regexp"
 	"strings"
 
@@ -73,7 +74,25 @@ type answered interface{ ErrorCode() string }
 
 // isTrouble says whether an error is of what was asked, and not of what the environment says.
 func isTrouble(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.As(err, new(answered)) || errors.As(err, new(net.Error))
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.As(err, new(answered)) || isUnreached(err)
+}
+
+// isUnreached says whether an error is of a connection. net/url tells of an address that is none in the same type.
+func isUnreached(err error) bool {
+	var network net.Error
+	if !errors.As(err, &network) {
+		return false
+	}
+	address, ok := network.(*url.Error)
+	return !ok || address.Op != "parse"
+}
+
+// ofBuilding is an error of making what the command works with: trouble, or something that the environment lacks.
+func ofBuilding(err error) error {
+	if isTrouble(err) {
+		return err
+	}
+	return Environment(err)
 }
 
 // inWords is an error without the names of packages.
@@ -199,6 +218,8 @@ func adviceOnTrouble(err error) string {
 		return "You have stopped it. If it was a change with --write, run idemctl audit: it shows whether it was made."
 	case errors.As(err, &coded):
 		return adviceOnAWS(coded.ErrorCode())
+	case isUnreached(err):
+		return "Check the network, AWS_REGION, and that you have credentials. " + adviceTrouble
 	}
 	return adviceTrouble
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"regexp"
 	"strings"
@@ -62,6 +63,7 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 		"no permission":           {awsError("AccessDeniedException"), "may not do this", ExitTrouble},
 		"no table":                {awsError("ResourceNotFoundException"), "AWS_REGION", ExitTrouble},
 		"too much":                {awsError("ThrottlingException"), "idemctl audit", ExitTrouble},
+		"no connection":           {fmt.Errorf("x: %w", &net.OpError{Op: "dial", Err: errors.New("refused")}), "Check the network", ExitTrouble},
 		"anything else":           {errors.New("down"), "idemctl audit", ExitTrouble},
 	} {
 		var out strings.Builder

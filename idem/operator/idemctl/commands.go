@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -192,7 +191,11 @@ func (r *resolve) outcome(evidence []byte) outbox.Outcome {
 	if r.Delivered != "" {
 		return outbox.Delivered{Reference: r.Delivered, Evidence: evidence}
 	}
-	return outbox.Declined{Reference: strings.TrimPrefix(r.Declined, "none"), Evidence: evidence}
+	reference := r.Declined
+	if reference == "none" { // the word, and not the beginning of a reference
+		reference = ""
+	}
+	return outbox.Declined{Reference: reference, Evidence: evidence}
 }
 
 func contents(path string) ([]byte, error) {

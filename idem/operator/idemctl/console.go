@@ -45,7 +45,7 @@ func (p *page) Run(s *session) (err error) {
 	}
 	if s.app.Console != nil {
 		if err := s.app.Console(&cfg); err != nil {
-			return Environment(err)
+			return ofBuilding(err)
 		}
 	}
 	listener, err := console.Listen(p.Port)

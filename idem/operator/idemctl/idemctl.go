@@ -50,8 +50,9 @@ type App struct {
 	// Without it inspect knows operations, messages and keys.
 	Find func(ctx context.Context, tenant, id string) (idem.OperationID, error)
 	// Letters goes through the dead-letter queue, at most so many letters, and gives each copy of a dead message to redrive,
-	// which is nil in a dry run; it returns what it did, for JSON, and [ErrLettersLeft] where some failed. Without it there is
-	// no `redrive --dead-letters`.
+	// which is nil in a dry run; redrive returns [outbox.ErrMessageGone] of a letter that is not needed because its message has
+	// expired. It returns what it did, for JSON, and [ErrLettersLeft] where some failed. Without it there is no
+	// `redrive --dead-letters`.
 	Letters func(ctx context.Context, most int, redrive func(context.Context, outbox.DeadLetter) error) (any, error)
 	// Drift compares a window, writes its report, and says whether nothing drifts. Without it there is no `drift`.
 	Drift func(ctx context.Context, w Window, asJSON bool, out io.Writer) (clean bool, err error)
@@ -104,11 +105,8 @@ func (s *session) desk() (*operator.Desk, error) {
 		}
 	}
 	desk, err := s.app.Build(s.ctx)
-	switch {
-	case err != nil && isTrouble(err):
-		return nil, err
-	case err != nil:
-		return nil, Environment(err)
+	if err != nil {
+		return nil, ofBuilding(err)
 	}
 	s.built = desk
 	return desk, nil

@@ -2,13 +2,16 @@ package idemctl_test
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -183,6 +186,42 @@ func TestUsage(t *testing.T) {
 		if out, _ := w.types(0, args...); !strings.Contains(out, "--output") {
 			t.Errorf("%q says\n%s", args, out)
 		}
+	}
+}
+
+// Only the word none means that the provider has no reference: one that begins so is kept as it is, because evidence can't be taken back.
+func TestADeclinesReferenceIsKeptAsItIsGiven(t *testing.T) {
+	for given, kept := range map[string]string{"none": "", "none_17": "none_17", "nonpay-3": "nonpay-3", "ch_none": "ch_none"} {
+		w := newWorld(t)
+		message := string(w.operation("acme", deferred, legacyUnknown)) + ".1"
+		w.types(0, "resolve", message, "--seen="+seenIn(w, message), "--declined", given, ticket, "--write")
+		if m := w.inner.Messages()[0]; m.State != storage.MessageDeclined || m.Reference != kept {
+			t.Errorf("--declined %s: %s with the reference %q, want %q", given, m.State, m.Reference, kept)
+		}
+	}
+}
+
+// docs/operator.md "Exit codes": what can't be reached is trouble, to be tried again; the environment is blamed only for what it says.
+func TestWhatCannotBeReachedWhileTheDeskIsMadeIsTrouble(t *testing.T) {
+	_, notAnAddress := url.Parse("http://[::1")
+	for name, c := range map[string]struct {
+		err  error
+		exit int
+	}{
+		"a refused connection":      {fmt.Errorf("operation error DynamoDB: GetItem: %w", &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}), idemctl.ExitTrouble},
+		"a name that is not found":  {fmt.Errorf("operation error Secrets Manager: %w", &url.Error{Op: "Post", URL: "https://x", Err: &net.DNSError{Err: "no such host"}}), idemctl.ExitTrouble},
+		"a certificate":             {&url.Error{Op: "Post", URL: "https://x", Err: x509.UnknownAuthorityError{}}, idemctl.ExitTrouble},
+		"an address that is none":   {fmt.Errorf("PROVIDER_URL: %w", notAnAddress), idemctl.ExitUsage},
+		"a table that is not named": {errors.New("OUTBOX_TABLE is not set"), idemctl.ExitUsage},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.app.Build = func(context.Context) (*operator.Desk, error) { return nil, c.err }
+			_, errs := w.types(c.exit, "list", "dead")
+			if blamed := strings.Contains(errs, "Set the variables"); blamed != (c.exit == idemctl.ExitUsage) {
+				t.Errorf("%q", errs)
+			}
+		})
 	}
 }
 

@@ -92,6 +92,8 @@ const (
 	// LetterAcknowledged: there is nothing to send again, because the sweep offers whatever the lost records were about;
 	// the letter was deleted.
 	LetterAcknowledged LetterAction = "acknowledged"
+	// LetterGone: its message is not there, because it ended and was removed since; the letter was deleted.
+	LetterGone LetterAction = "gone"
 	// LetterLeft: nothing was done, and it is still in the queue: a dry run, or a body that nobody knows.
 	LetterLeft LetterAction = "left"
 	// LetterFailed: the error says why. It is still in the queue, and the next run tries again.

@@ -3,6 +3,7 @@ package sqsqueue
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -44,7 +45,7 @@ type RedriveReport struct {
 // Redrive empties the dead-letter queue as far as it can. Each letter is deleted only after what it is about is safe
 // without it, so a run can die anywhere and be repeated, or run twice at once:
 //   - the copy of a dead message is given to redrive, which decides by the message's row and returns nil once the message
-//     needs no person any more: it was redriven, or was not dead;
+//     needs no person any more: it was redriven, or was not dead; or [outbox.ErrMessageGone] where the message has expired;
 //   - a wake-up is sent again: it changes nothing where nothing is due;
 //   - records that a stream gave up are acknowledged: the sweep offers what they were about;
 //   - a body that nobody knows is left.
@@ -145,7 +146,9 @@ func (r *redriving) letter(ctx context.Context, l letter) Redriven {
 	case l.kind == LetterWakeUp:
 		err = r.send(ctx, r.wakeUpURL, l.group, wakeUp{l.dead.Message}, 0)
 	case l.kind == LetterDeadMessage:
-		err = r.redrive(ctx, l.dead)
+		if err = r.redrive(ctx, l.dead); errors.Is(err, outbox.ErrMessageGone) {
+			action, err = LetterGone, nil
+		}
 	}
 	if err != nil {
 		return l.redriven(LetterFailed, err)

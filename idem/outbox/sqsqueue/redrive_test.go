@@ -215,6 +215,25 @@ func details(t *testing.T, report sqsqueue.RedriveReport) {
 	}
 }
 
+// The letter of a message that has expired goes, and is not said to be redriven.
+func TestALetterWhoseMessageIsGoneIsSaidToBeGone(t *testing.T) {
+	p := newPair(t)
+	p.put(t, "", letterOfDead)
+	gone := func(context.Context, outbox.DeadLetter) error { return fmt.Errorf("op: %w", outbox.ErrMessageGone) }
+	for _, counts := range []map[string]int{{"dead_message gone": 1}, {}} {
+		report, err := p.Redrive(t.Context(), sqsqueue.RedriveOptions{}, gone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, report, counts)
+		for _, l := range report.Letters {
+			if l.Message != id || l.Error != "" {
+				t.Errorf("%+v", l)
+			}
+		}
+	}
+}
+
 // A letter goes only after what it is about is safe without it: whatever call fails, the next run finds it.
 func TestRedriveThatFails(t *testing.T) {
 	for name, c := range map[string]struct {
