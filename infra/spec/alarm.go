@@ -26,6 +26,8 @@ type Alarm struct {
 	Least float64
 	// Heartbeat rings below the threshold instead, and where there is no data at all.
 	Heartbeat bool
+	// Quiet has the alarm tell nobody: others ring at the same, and this one is read by machines. None of [Alarms] is quiet.
+	Quiet bool
 }
 
 // Metric is what an alarm looks at.

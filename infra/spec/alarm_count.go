@@ -109,6 +109,18 @@ var counts = []Count{
 	},
 }
 
+// AnyOf is one alarm on several counts of one period that ring at the first line each. It stands for their alarms where only so many
+// alarms are looked at, and tells nobody by itself: theirs do.
+func AnyOf(id, description string, some ...Count) Alarm {
+	metrics := make([]Metric, len(some))
+	for i, c := range some {
+		metrics[i] = own(c.Metric, "Sum", c.Period)
+	}
+	return sumOf(some[0].Period, metrics, Alarm{
+		ID: id, Description: description, Threshold: some[0].Threshold, Periods: some[0].Periods, OfLast: some[0].OfLast, Quiet: true,
+	})
+}
+
 // countedPercentMax is a tenth of the calls of a new version that has 10 % of them: StoreError takes it back.
 const countedPercentMax = 1
 

@@ -100,7 +100,7 @@ func TableThrottled(id string, table Resource, index string) Alarm {
 			metrics = append(metrics, Metric{Namespace: "AWS/DynamoDB", Name: name, Dimensions: []Dimension{of, {Name: "GlobalSecondaryIndexName", Value: index}}})
 		}
 	}
-	return sumOf(metrics, Alarm{
+	return sumOf(watchPeriod, metrics, Alarm{
 		ID: "TableThrottled" + id, Runbook: "TableThrottled", Threshold: throttledMax, Periods: 1, OfLast: 2,
 		Description: "DynamoDB throttles the table " + id + " or its index: a hot key, or more traffic than the table has grown for.",
 	})
@@ -122,17 +122,17 @@ func SchedulesFail(rules []Resource) Alarm {
 	for _, rule := range rules {
 		metrics = append(metrics, Metric{Namespace: "AWS/Events", Name: "FailedInvocations", Dimensions: []Dimension{{Name: "RuleName", Of: rule}}})
 	}
-	return sumOf(metrics, Alarm{
+	return sumOf(watchPeriod, metrics, Alarm{
 		ID: "SchedulesFail", Threshold: 1, Periods: 1, OfLast: 2,
 		Description: "EventBridge could not call the sweep, the reconciler or the drift job: a permission is missing, or the function is gone.",
 	})
 }
 
-// sumOf is an alarm on the sum of sparse metrics.
-func sumOf(metrics []Metric, a Alarm) Alarm {
+// sumOf is an alarm on the sum of sparse metrics within a period.
+func sumOf(period time.Duration, metrics []Metric, a Alarm) Alarm {
 	terms := make([]string, len(metrics))
 	for i := range metrics {
-		metrics[i].ID, metrics[i].Statistic, metrics[i].Period = fmt.Sprintf("m%d", i), "Sum", watchPeriod
+		metrics[i].ID, metrics[i].Statistic, metrics[i].Period = fmt.Sprintf("m%d", i), "Sum", period
 		terms[i] = "FILL(" + metrics[i].ID + ", 0)"
 	}
 	a.Metrics, a.Expression = metrics, strings.Join(terms, " + ")
