@@ -300,12 +300,14 @@ func (a *Application) NewTable(id string, shape schema.Table, variable string) a
 // written is what a transaction may do with a table of the application's own.
 var written = []string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem"}
 
-// Uses has the application write a table of its own in the transactions of its operations and settlements: the functions find its name
-// in the variable. They may read, put, update and check conditions there; none may delete, query or scan. For more use the
-// table's own grants. With ApplicationProps.Operators an operator's --write may do what a settlement does.
+// Uses has the application write a table of its own in the transactions of its operations and settlements: all functions find its name
+// in the variable, because they start from one configuration. Those that execute or settle may read, put, update and check conditions
+// there, and the relay nothing; none may delete, query or scan. For more use the table's own grants. With ApplicationProps.Operators an operator's --write may do what a settlement does.
 func (a *Application) Uses(table awsdynamodb.ITableV2, variable string) {
-	for _, role := range []string{environment.API, environment.Worker, environment.Sweep, environment.Reconcile} {
+	for _, role := range slices.Sorted(maps.Keys(a.functions)) {
 		a.functions[role].AddEnvironment(jsii.String(variable), table.TableName(), nil)
+	}
+	for _, role := range []string{environment.API, environment.Worker, environment.Sweep, environment.Reconcile} {
 		a.functions[role].AddToRolePolicy(Allow(written, table.TableArn()))
 	}
 	if a.Operators != nil {
