@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"regexp"
 	"strconv"
 	"testing"
 
@@ -81,8 +82,25 @@ func TestRESTAPIRoutesEverythingToTheApplication(t *testing.T) {
 				"Type":                         "TOKEN",
 				"IdentitySource":               "method.request.header.Authorization",
 				"AuthorizerResultTtlInSeconds": 0,
+				"IdentityValidationExpression": assertions.Match_AnyValue(),
 			})
 		})
+	}
+}
+
+// A REST API has no other 401 than an error of the authorizer, which Lambda counts as a failure: a header that is no bearer token rang
+// FunctionErrors and took deployments back. So the gateway answers it by itself, and nobody who has no key causes an error.
+func TestOnlyBearerTokensReachTheAuthorizer(t *testing.T) {
+	for _, r := range synthesize(t, "rest-gateway").of("AWS::ApiGateway::Authorizer") {
+		bearer := regexp.MustCompile(r.Properties["IdentityValidationExpression"].(string))
+		for header, passes := range map[string]bool{
+			"Bearer idem_live_x": true, "bearer x": true, "BEARER   x": true, " Bearer x ": true, "Bearer x y": true, "Bearer \tx": true,
+			"": false, " ": false, "Basic x": false, "foo": false, "Bearer": false, "Bearer ": false, "Bearer  ": false, "Bearerx": false, "Bearer\tx": false, "x Bearer y": false,
+		} {
+			if bearer.MatchString(header) != passes {
+				t.Errorf("%q reaches the authorizer: %v", header, !passes)
+			}
+		}
 	}
 }
 
