@@ -212,6 +212,9 @@ func problemResponse(
 	if status == http.StatusUnauthorized {
 		headers["WWW-Authenticate"] = jsii.String("'Bearer'") // RFC 9110 section 15.5.2: a 401 must carry a challenge
 	}
+	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
+		headers["Retry-After"] = jsii.String("'1'") // clients that are told nothing choose by themselves
+	}
 	api.AddGatewayResponse(jsii.String(id), &awsapigateway.GatewayResponseOptions{
 		Type:            kind,
 		StatusCode:      jsii.String(strconv.Itoa(status)),

@@ -128,9 +128,15 @@ func TestGatewayRefusesWithAProblemDocument(t *testing.T) {
 		"UNAUTHORIZED": {401, "unauthorized"}, "ACCESS_DENIED": {403, "forbidden"}, "THROTTLED": {429, "too_many_requests"},
 		"AUTHORIZER_FAILURE": {503, "idempotency_store_unavailable"},
 	} {
+		retryAfter := assertions.Match_Absent()
+		if want.status == 429 || want.status == 503 { // docs/semantics.md "On the wire"
+			retryAfter = assertions.Match_Exact("'1'")
+		}
 		template.has(t, "AWS::ApiGateway::GatewayResponse", map[string]any{
 			"ResponseType": kind, "StatusCode": strconv.Itoa(want.status),
-			"ResponseParameters": map[string]any{"gatewayresponse.header.Content-Type": "'application/problem+json'"},
+			"ResponseParameters": map[string]any{
+				"gatewayresponse.header.Content-Type": "'application/problem+json'", "gatewayresponse.header.Retry-After": retryAfter,
+			},
 			"ResponseTemplates": map[string]any{"application/json": assertions.Match_SerializedJson(map[string]any{
 				"type": "about:blank", "title": assertions.Match_AnyValue(), "detail": assertions.Match_AnyValue(),
 				"status": want.status, "code": want.code,
