@@ -155,8 +155,13 @@ func TestAlarmsRing(t *testing.T) {
 			rings: []data{{"m0": none(34)}},
 			quiet: []data{{"m0": "4 " + none(33)}, {"m0": none(33) + " 1"}},
 		},
-		"BackupFailed": {rings: []data{{"m0": "1 -"}, {"m1": "- 1"}, {"m2": "- 1"}}, quiet: []data{{"m0": "0 0", "m1": "- 0"}, {}}},
-		"ReleaseHarm":  {rings: []data{{"m0": "- - 1 - -"}, {"m7": "1 - - - -"}}, quiet: []data{{"m0": "0 0 0 0 0"}, {}}},
+		"BackupCopySilent": {
+			rings: []data{{"m0": none(40)}},
+			quiet: []data{{"m0": "4 " + none(39)}, {"m1": none(39) + " 1"}},
+		},
+		"BackupCopyFailed": {rings: []data{{"m0": "1 -"}, {"m1": "- 1"}}, quiet: []data{{"m0": "0 0", "m1": "- 0"}, {}}},
+		"BackupFailed":     {rings: []data{{"m0": "1 -"}, {"m1": "- 1"}, {"m2": "- 1"}}, quiet: []data{{"m0": "0 0", "m1": "- 0"}, {}}},
+		"ReleaseHarm":      {rings: []data{{"m0": "- - 1 - -"}, {"m7": "1 - - - -"}}, quiet: []data{{"m0": "0 0 0 0 0"}, {}}},
 		"ReleaseErrors": {
 			rings: []data{{"failures": "3 -", "all": "60 -"}},
 			quiet: []data{{"failures": "2 2", "all": "2 2"}, {"failures": "49 49", "all": "1000 1000"}, {}},

@@ -63,7 +63,7 @@ func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w wat
 		m.Table("Quota", p.quota, "")
 	}
 	if p.vault != nil {
-		watchBackup(m, p.vault)
+		watchBackup(m, p.vault, p.config.BackupCopy)
 	}
 	m.Schedules(w.rules...)
 	m.Dashboard(scope, "Dashboard", idemconstruct.DashboardProps{
