@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 	"idem/sdkhttp":                  {"idem/internal/bodies"},
 	"idem/codec":                    {},
 	"idem/conform":                  {"idem", "idem/header"},
-	"idem/dynamo":                   {"idem", "idem/canonical", "idem/codec", "idem/dynamo/schema", "idem/internal/bodies", "idem/internal/clock", "idem/storage", "idem/telemetry/trace"},
+	"idem/dynamo":                   {"idem", "idem/canonical", "idem/codec", "idem/dynamo/schema", "idem/internal/bodies", "idem/internal/clock", "idem/storage", "idem/telemetry/metric", "idem/telemetry/trace"},
 	"idem/dynamo/schema":            {},
 	"idem/dynamo/dynamotest":        {"idem/dynamo/schema", "idem/sdkhttp", "internal/localtool"},
 	"idem/telemetry":                {"idem", "idem/telemetry/metric", "idem/telemetry/trace"},

@@ -273,7 +273,6 @@ func (a *Application) watch(scope constructs.Construct, service string) {
 	if a.props.Emulated {
 		return
 	}
-	a.Monitor.UserErrors()
 	functions := map[string]awslambda.IFunction{}
 	for _, role := range slices.Sorted(maps.Keys(a.functions)) {
 		id := strings.ToUpper(role[:1]) + role[1:]

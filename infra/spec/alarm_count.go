@@ -40,6 +40,10 @@ var counts = []Count{
 		Description: "At least 1 % of the requests of a minute, and at least 5, are answered with 503, because the idempotency table can't be asked or does not answer in time. Nothing is lost; clients send again.",
 	},
 	{
+		ID: "StoreRefused", Metric: metric.StoreRefused, Threshold: 3, Period: 5 * time.Minute, Periods: 1, OfLast: 2,
+		Description: "DynamoDB refuses calls of the functions as not allowed or not valid: a missing table or permission, or a bug of a release. The log lines of this name have the call and DynamoDB's message.",
+	},
+	{
 		ID: "OutboxDead", Metric: metric.OutboxDead, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
 		Description: "A message was given up, or its settlement failed. It stands in the outbox table with its evidence, and a copy in the dead-letter queue.",
 	},

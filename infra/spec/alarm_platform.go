@@ -15,8 +15,6 @@ const (
 	streamAgeMax = 5 * time.Minute
 	// throttledMax are the throttled requests of a table in a period that retries may make up for.
 	throttledMax = 10
-	// userErrorsMax are the refused requests of an account in a period that say that something is wrong with ours.
-	userErrorsMax = 10
 )
 
 // FailedPercentMax is the share of requests or invocations that may fail.
@@ -104,16 +102,6 @@ func TableThrottled(id string, table Resource, index string) Alarm {
 		ID: "TableThrottled" + id, Runbook: "TableThrottled", Threshold: throttledMax, Periods: 1, OfLast: 2,
 		Description: "DynamoDB throttles the table " + id + " or its index: a hot key, or more traffic than the table has grown for.",
 	})
-}
-
-// UserErrors is on what DynamoDB refuses as malformed or not allowed. The metric is the whole account's in this Region: DynamoDB has
-// it for no single table.
-func UserErrors() Alarm {
-	return Alarm{
-		ID: "TableUserErrors", Threshold: userErrorsMax, Periods: 1, OfLast: 2,
-		Metrics:     []Metric{{ID: "refused", Namespace: "AWS/DynamoDB", Name: "UserErrors", Statistic: "Sum", Period: watchPeriod}},
-		Description: "DynamoDB refuses requests of this account and Region as not valid or not allowed: a missing table or permission, or a bug of a release. They may be another application's.",
-	}
 }
 
 // SchedulesFail is on what EventBridge could not hand to its targets.

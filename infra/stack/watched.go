@@ -39,7 +39,6 @@ func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w wat
 	})
 	m.Backlog()
 	m.Stream(w.reader.Function)
-	m.UserErrors()
 	if p.config.Local {
 		return
 	}
