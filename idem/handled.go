@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/idem-go/idem-aws/idem/internal/front"
 	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -47,9 +48,9 @@ func (x *execution) classify(ctx context.Context) protocol.Result {
 	case !policy.stores(r.response.Status):
 		return protocol.Result{Code: protocol.Unstored}
 	case wrapped:
-		return x.classifyWrapped()
+		return x.classifyWrapped(ctx)
 	}
-	if r.err = x.storable(); r.err != nil {
+	if r.err = x.storable(ctx); r.err != nil {
 		return protocol.Result{Code: protocol.Broke}
 	}
 	result := x.answered(protocol.Responded, r.response)
@@ -79,25 +80,31 @@ func (x *execution) nothingHappened(ctx context.Context) bool {
 
 // classifyWrapped judges an answer that is to be stored. The work is done: where the answer does not fit, a retry must not
 // do it again.
-func (x *execution) classifyWrapped() protocol.Result {
+func (x *execution) classifyWrapped(ctx context.Context) protocol.Result {
 	r := &x.run
 	if r.err = r.tx.validate(x.op.Kind, r.response); r.err != nil {
 		return protocol.Result{Code: protocol.Broke}
 	}
-	if r.response.Bytes() > x.engine.cfg.ResponseBytesMax {
+	if r.response.Bytes() > x.responseBytesMax(ctx) {
 		return x.answered(protocol.Responded, notKept())
 	}
 	return x.answered(protocol.Responded, r.response)
 }
 
+// responseBytesMax is what may be stored of a response and gets to this request's caller: one that does not would be committed, and
+// every retry would fail as the request did.
+func (x *execution) responseBytesMax(ctx context.Context) int {
+	return min(x.engine.cfg.ResponseBytesMax, front.ResponseBytesMax(ctx))
+}
+
 // storable says why the answer can't be committed with what the run collected.
-func (x *execution) storable() error {
+func (x *execution) storable(ctx context.Context) error {
 	r := &x.run
 	if err := r.tx.validate(x.op.Kind, r.response); err != nil {
 		return err
 	}
-	if n := r.response.Bytes(); n > x.engine.cfg.ResponseBytesMax {
-		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrResponseTooLarge, n, x.engine.cfg.ResponseBytesMax)
+	if n, most := r.response.Bytes(), x.responseBytesMax(ctx); n > most {
+		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrResponseTooLarge, n, most)
 	}
 	accepted, messages := r.response.Status == http.StatusAccepted, len(r.tx.messages)
 	if x.op.Kind == KindDeferred && accepted != (messages == 1) {

@@ -54,7 +54,7 @@ func ProblemOf(err error) (_ Problem, retryAfter time.Duration, ok bool) {
 // because of the other kinds nothing was committed then.
 func notKept() Response {
 	return NewProblem(http.StatusInternalServerError, header.CodeResponseNotKept, "Response not kept",
-		"The request was executed; its response is too large to be stored.").Response()
+		"The request was executed; its response is too large to be stored or returned.").Response()
 }
 
 // unavailableProblem says why nothing was acknowledged.

@@ -17,6 +17,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/apikey"
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/idem/awslambda"
+	"github.com/idem-go/idem-aws/idem/dynamo"
 )
 
 func main() {
@@ -24,7 +25,7 @@ func main() {
 	aws := config.Must(config.AWS(context.Background()))
 	log := config.Must(cfg.Logger())
 	a := authorizer{
-		keys: config.Must(apikey.New(keysOf(cfg, dynamodb.NewFromConfig(aws), log))),
+		keys: config.Must(apikey.New(keysOf(cfg, dynamodb.NewFromConfig(aws, dynamo.LogRefused(log)), log))),
 		log:  log,
 	}
 	lambda.Start(a.authorize)

@@ -21,6 +21,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/drift/hourly"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/awslambda"
+	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/telemetry/metric"
 )
 
@@ -95,7 +96,7 @@ func pieces(ctx context.Context, cfg config.DriftJob, job *drift.Job, logger *sl
 		return nil, nil, err
 	}
 	own := hourly.Config{
-		Job: job, Client: dynamodb.NewFromConfig(aws), Table: cfg.DriftTable, Send: hourly.Queue(sqs.NewFromConfig(aws), cfg.DriftQueueURL),
+		Job: job, Client: dynamodb.NewFromConfig(aws, dynamo.LogRefused(logger)), Table: cfg.DriftTable, Send: hourly.Queue(sqs.NewFromConfig(aws), cfg.DriftQueueURL),
 		Parts: cfg.DriftParts, Grace: cfg.Grace, Lease: cmp.Or(cfg.FunctionTimeout, lambdaMax) + time.Minute, Logger: logger,
 	}
 	planner, err := hourly.NewPlanner(own)

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/idem-go/idem-aws/idem/internal/front"
 )
 
 // httpEvent is what the HTTP events have, in one form.
@@ -116,6 +118,7 @@ func (e *httpEvent) request(ctx context.Context) (*http.Request, error) {
 	if auth := e.authorizer(); auth != nil {
 		ctx = context.WithValue(ctx, authorizerKey{}, auth)
 	}
+	ctx = front.WithResponseBytesMax(ctx, e.returnableBytesMax())
 	method := e.HTTPMethod
 	if e.shape() == shapeV2 {
 		method = e.RequestContext.HTTP.Method

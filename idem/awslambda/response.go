@@ -12,8 +12,26 @@ import (
 	"unicode/utf8"
 )
 
-// responseBytesMax is the most that Lambda returns from a synchronous invocation, the JSON around the response included.
-const responseBytesMax = 6 << 20
+// responseBytesMax is the most that Lambda returns from a synchronous invocation, the JSON around the response included, and
+// balancedBytesMax what a load balancer takes of it; it answers 502 to more.
+const (
+	responseBytesMax = 6 << 20
+	balancedBytesMax = 1_000_000
+)
+
+// aroundBytes are kept for the JSON around a body: what is added to the header of what the handler answered, and its quotes and names.
+const aroundBytes = 64 << 10
+
+// payloadBytesMax is the most that the event's gateway gets to its caller.
+func (e *httpEvent) payloadBytesMax() int {
+	if e.shape() == shapeALB {
+		return balancedBytesMax
+	}
+	return responseBytesMax
+}
+
+// returnableBytesMax are the bytes of a response that the gateway returns whatever they are: in base64.
+func (e *httpEvent) returnableBytesMax() int { return (e.payloadBytesMax() - aroundBytes) / 4 * 3 }
 
 // responseWriter collects a response.
 type responseWriter struct {
@@ -83,7 +101,7 @@ type response struct {
 // encode makes the event's response.
 func (e *httpEvent) encode(w *responseWriter) ([]byte, error) {
 	payload, err := e.encodeOnce(w)
-	if err == nil && len(payload) > responseBytesMax {
+	if err == nil && len(payload) > e.payloadBytesMax() {
 		return e.encodeOnce(Config{}.problem(http.StatusInternalServerError, "response_too_large", "Response too large", "The response is larger than the gateway can return."))
 	}
 	return payload, err
@@ -100,7 +118,7 @@ func (e *httpEvent) encodeOnce(w *responseWriter) ([]byte, error) {
 		return marshal(out.inBase64(body))
 	}
 	payload, err := marshal(out)
-	if err == nil && len(payload) > responseBytesMax {
+	if err == nil && len(payload) > e.payloadBytesMax() {
 		return marshal(out.inBase64(body)) // escapes can cost more than base64 does
 	}
 	return payload, err

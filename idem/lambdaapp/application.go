@@ -103,7 +103,7 @@ func New(cfg Config) (*Application, error) {
 		*unset = cmp.Or(*unset, logger)
 	}
 	cfg.AWS.HTTPClient = sdkhttp.BufferedBody(cfg.AWS.HTTPClient)
-	a := &Application{Logger: logger, cfg: cfg, env: env, DynamoDB: dynamodb.NewFromConfig(cfg.AWS), wakeUp: sqs.NewFromConfig(cfg.AWS)}
+	a := &Application{Logger: logger, cfg: cfg, env: env, DynamoDB: dynamodb.NewFromConfig(cfg.AWS, dynamo.LogRefused(logger)), wakeUp: sqs.NewFromConfig(cfg.AWS)}
 	if err := a.keep(); err != nil {
 		return nil, err
 	}

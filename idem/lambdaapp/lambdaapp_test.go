@@ -17,6 +17,8 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
@@ -247,6 +249,22 @@ func TestAnOperatorsCommandIsNoFunction(t *testing.T) {
 	}
 	if handler, err := app.Handler(t.Context(), orders(t, app)); err == nil || handler != nil || !strings.Contains(err.Error(), environment.Function) {
 		t.Errorf("handler %v, %v", handler, err)
+	}
+}
+
+// A call that DynamoDB does not allow, or finds not valid, is counted, whichever table of the application's it is for.
+func TestWhatDynamoDBRefusesIsCounted(t *testing.T) {
+	d := deploy(t, "2")
+	d.variables[environment.Function] = environment.API
+	app, err := lambdaapp.New(lambdaapp.Config{AWS: d.aws, Getenv: func(name string) string { return d.variables[name] }, Log: &d.log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = app.DynamoDB.GetItem(t.Context(), &dynamodb.GetItemInput{
+		TableName: aws.String("there-is-none"), Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "order-17"}},
+	})
+	if said := d.log.String(); err == nil || !strings.Contains(said, `"idempotency.store.refused":1`) || !strings.Contains(said, `"ResourceNotFoundException"`) {
+		t.Errorf("%v, logged %q", err, said)
 	}
 }
 

@@ -39,7 +39,7 @@ var metrics = func() map[string][]definition {
 	}
 	for _, name := range []string{
 		metric.ReserveCreated, metric.ReserveReplay, metric.ReserveInProgress, metric.ReserveKeyMisuse, metric.ReserveFailedRetry,
-		metric.ReserveUnknown, metric.StoreError, metric.QuotaRejected, metric.Unprotected, metric.Observed, metric.ZombieKey,
+		metric.ReserveUnknown, metric.StoreError, metric.StoreRefused, metric.QuotaRejected, metric.Unprotected, metric.Observed, metric.ZombieKey,
 		metric.ReconcileResolved, metric.ReconcileFailed, metric.RecordUnreadable,
 		metric.RunMax, metric.SealNotAuthentic, metric.TimeoutShort, metric.WebhookContradicts, metric.AuthDenied, metric.WebhookRefused,
 		metric.DriftFound, metric.DriftFailed, metric.DriftLate, metric.SweepRun, metric.ReconcileRun, metric.DriftRun,

@@ -113,7 +113,7 @@ func checkDimensions(t *testing.T, line map[string]any, dimensions any) {
 // every is the list of semantics.md "Metrics", with the two of keys that are not used.
 var every = []string{
 	"idempotency.reserve.created", "idempotency.reserve.replay", "idempotency.reserve.in_progress", "idempotency.reserve.key_misuse",
-	"idempotency.reserve.failed_retry", "idempotency.reserve.unknown", "idempotency.store.error", "idempotency.zombie_key",
+	"idempotency.reserve.failed_retry", "idempotency.reserve.unknown", "idempotency.store.error", "idempotency.store.refused", "idempotency.zombie_key",
 	"idempotency.reconcile.scheduled", "idempotency.reconcile.resolved", "idempotency.reconcile.failed", "idempotency.quota.rejected",
 	"idempotency.record_unreadable",
 	"outbox.delivered", "outbox.declined", "outbox.retried", "outbox.unknown", "outbox.dead", "outbox.abandoned", "outbox.unknown_topic", "outbox.evidenced",

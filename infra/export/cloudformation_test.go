@@ -396,6 +396,26 @@ func TestSAMSchedulesFollowTheShards(t *testing.T) {
 	}
 }
 
+// Where executions are reserved for the worker, a bound on the wake-ups must be chosen with them.
+func TestSAMBoundsWakeUpsWithTheWorker(t *testing.T) {
+	c := cloudFormation{t, normal(t, samDocument(t))}
+	mapping := at(c.document, "Resources.WakeUpMapping.Properties.ScalingConfig")
+	if most := at(mapping, "Fn::If.1.MaximumConcurrency.Ref"); most != "WakeUpConcurrency" {
+		t.Errorf("wake-ups have %v", most)
+	}
+	for chosen, want := range map[string]string{"0": "unbounded", "10": "bounded"} {
+		bounded := map[string]any{"Fn::If": []any{at(mapping, "Fn::If.0"), "bounded", "unbounded"}}
+		if got := c.chosen(bounded, map[string]string{"WakeUpConcurrency": chosen}); got != want {
+			t.Errorf("with %s wake-ups are %s", chosen, got)
+		}
+	}
+	rule := at(c.document, "Rules.WakeUpsFitTheWorker")
+	if fmt.Sprint(at(rule, "RuleCondition")) != "map[Fn::Not:[map[Fn::Contains:[[-1 0] map[Ref:WorkerConcurrency]]]]]" ||
+		fmt.Sprint(at(rule, "Assertions.0.Assert")) != "map[Fn::Not:[map[Fn::Equals:[map[Ref:WakeUpConcurrency] 0]]]]" {
+		t.Errorf("the rule is %v", rule)
+	}
+}
+
 // Nothing is reserved by default, and what is chosen is the function's alone.
 func TestSAMReservesWhatIsChosen(t *testing.T) {
 	c, found := cloudFormation{t, normal(t, samDocument(t))}, 0

@@ -50,6 +50,7 @@ func SAM() ([]byte, error) {
 		"Description":              "An application of idem: tables, queues, functions, schedules and alarms",
 		"Parameters":               samParameters(functions),
 		"Conditions":               samConditions(functions),
+		"Rules":                    samRules(),
 		"Mappings":                 object{runShards: inputs},
 		"Globals": object{"Function": object{
 			"CodeUri": "build/", "Handler": "bootstrap", "Runtime": "provided.al2023", "Architectures": []string{"arm64"},
@@ -118,6 +119,7 @@ func samParameters(functions []spec.Function) object {
 		"AlarmTopic": object{"Type": "String", "MinLength": 1, "Description": topicDescription},
 		outboxShards: object{"Type": "String", "Default": strconv.Itoa(spec.Shards), "AllowedValues": allowed, "Description": shardsDescription},
 	}
+	parameters[wakeUpConcurrency] = object{"Type": "Number", "Default": 0, "MinValue": 0, "MaxValue": spec.MappingMax, "Description": fmt.Sprintf(wakeUpsDescription, spec.WorkerElse)}
 	for _, f := range functions {
 		parameters[reserved(f)] = object{"Type": "Number", "Default": -1, "MinValue": -1, "Description": reservedDescription}
 	}
@@ -128,7 +130,7 @@ func samConditions(functions []spec.Function) object {
 	unless := func(parameter, value string) object {
 		return object{"Fn::Not": []any{object{"Fn::Equals": []any{ref(parameter), value}}}}
 	}
-	conditions := object{"Tells": unless("AlarmTopic", noTopic)}
+	conditions := object{"Tells": unless("AlarmTopic", noTopic), wakeUpsBounded: unless(wakeUpConcurrency, "0")}
 	for _, f := range functions {
 		conditions[reserves(f)] = unless(reserved(f), "-1")
 	}
@@ -138,6 +140,23 @@ func samConditions(functions []spec.Function) object {
 // reserved is the parameter, and reserves the condition, of a function's reserved executions.
 func reserved(f spec.Function) string { return title(f.Role) + "Concurrency" }
 func reserves(f spec.Function) string { return title(f.Role) + "Reserves" }
+
+const (
+	wakeUpConcurrency = "WakeUpConcurrency"
+	wakeUpsBounded    = "WakeUpsBounded" // the condition
+)
+
+// samRules refuse a deployment whose wake-ups would take more of the worker than is reserved. CloudFormation compares no numbers, so that
+// they ask only whether a bound was chosen.
+func samRules() object {
+	return object{"WakeUpsFitTheWorker": object{
+		"RuleCondition": object{"Fn::Not": []any{object{"Fn::Contains": []any{[]string{"-1", "0"}, ref("WorkerConcurrency")}}}},
+		"Assertions": []any{object{
+			"Assert":            object{"Fn::Not": []any{object{"Fn::Equals": []any{ref(wakeUpConcurrency), "0"}}}},
+			"AssertDescription": fmt.Sprintf("WorkerConcurrency needs WakeUpConcurrency, %d less than it.", spec.WorkerElse),
+		}},
+	}}
+}
 
 // kept is a resource that stays when the stack goes.
 func kept(r any) any {
@@ -320,6 +339,7 @@ func samMappings(resources object) error {
 	resources["WakeUpMapping"] = resource("AWS::Lambda::EventSourceMapping", object{
 		"FunctionName": ref("WorkerFunction"), "EventSourceArn": attribute("WakeUpQueue", "Arn"), "Enabled": true,
 		"BatchSize": spec.BatchRecords, "FunctionResponseTypes": []string{"ReportBatchItemFailures"},
+		"ScalingConfig": object{"Fn::If": []any{wakeUpsBounded, object{"MaximumConcurrency": ref(wakeUpConcurrency)}, ref("AWS::NoValue")}},
 	})
 	return nil
 }

@@ -62,8 +62,10 @@ func tfVariables(functions []spec.Function) object {
 		"concurrency": object{
 			"type": "map(number)", "default": object{}, "description": "By function (" + strings.Join(roles, ", ") + "). " + reservedDescription,
 			"validation": object{
-				"condition":     "${alltrue([for name, value in var.concurrency : contains([" + names + "], name) && value >= -1 && floor(value) == value])}",
-				"error_message": "concurrency has whole numbers, -1 or more, for " + strings.Join(roles, ", ") + ".",
+				"condition": fmt.Sprintf(`${alltrue([for name, value in var.concurrency : contains([%s], name) && value >= -1 && floor(value) == value && (name != "worker" || value <= 0 || value >= %d)])}`,
+					names, spec.WorkerElse+spec.MappingMin),
+				"error_message": fmt.Sprintf("concurrency has whole numbers, -1 or more, for %s; of worker -1, 0, or %d or more: its wake-ups get %d less.",
+					strings.Join(roles, ", "), spec.WorkerElse+spec.MappingMin, spec.WorkerElse),
 			},
 		},
 	}
@@ -234,6 +236,11 @@ func tfMappings(resources object) error {
 		"wake_ups": object{
 			"function_name": "${aws_lambda_function.worker.arn}", "event_source_arn": "${aws_sqs_queue.wake_ups.arn}", "enabled": true,
 			"batch_size": spec.BatchRecords, "function_response_types": []string{"ReportBatchItemFailures"},
+			// What the stream leaves of the executions that are reserved: a wake-up that finds none waits for a visibility time-out.
+			"dynamic": object{"scaling_config": object{
+				"for_each": `${lookup(var.concurrency, "worker", -1) > 0 ? [1] : []}`,
+				"content":  object{"maximum_concurrency": fmt.Sprintf(`${min(lookup(var.concurrency, "worker", -1) - %d, %d)}`, spec.WorkerElse, spec.MappingMax)},
+			}},
 		},
 	}
 	return nil

@@ -42,7 +42,7 @@ func with(shards int64, concurrency map[string]int64, environment map[string]str
 // functions are those of Terraform that the module's expressions call; alltrue is Terraform's own.
 var functions = map[string]function.Function{
 	"range": stdlib.RangeFunc, "jsonencode": stdlib.JSONEncodeFunc, "lookup": stdlib.LookupFunc, "merge": stdlib.MergeFunc,
-	"floor": stdlib.FloorFunc, "tostring": stdlib.MakeToFunc(cty.String), "contains": stdlib.ContainsFunc,
+	"floor": stdlib.FloorFunc, "min": stdlib.MinFunc, "tostring": stdlib.MakeToFunc(cty.String), "contains": stdlib.ContainsFunc,
 	"alltrue": function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType}}, Type: function.StaticReturnType(cty.Bool),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
@@ -137,6 +137,25 @@ func TestTerraformReservesWhatIsChosen(t *testing.T) {
 	}
 }
 
+// Where executions are reserved for the worker, wake-ups have what the stream leaves, as with the CDK.
+func TestTerraformLeavesWakeUpsWhatTheStreamDoes(t *testing.T) {
+	_, document := terraformFile(t)
+	m := terraform{t, document}
+	scaling := at(m.all("aws_lambda_event_source_mapping")["wake_ups"], "dynamic.scaling_config")
+	for _, c := range []struct {
+		chosen map[string]int64
+		want   int64
+	}{{nil, 0}, {map[string]int64{"worker": -1}, 0}, {map[string]int64{"worker": 0, "api": 9}, 0}, {map[string]int64{"worker": 60}, 10}, {map[string]int64{"worker": 3000}, 1000}} {
+		given, most := with(8, c.chosen, nil), int64(0)
+		if m.value(at(scaling, "for_each"), given).LengthInt() == 1 {
+			most, _ = m.value(at(scaling, "content.maximum_concurrency"), given).AsBigFloat().Int64()
+		}
+		if most != c.want {
+			t.Errorf("%v: %d workers take wake-ups, want %d", c.chosen, most, c.want)
+		}
+	}
+}
+
 // A number of shards that would leave some unswept, and a function that is not there, are refused before anything is planned.
 func TestTerraformRefusesWhatItCannotDeploy(t *testing.T) {
 	_, document := terraformFile(t)
@@ -153,6 +172,9 @@ func TestTerraformRefusesWhatItCannotDeploy(t *testing.T) {
 		"half a shard":           {"shards", given{"shards": cty.NumberFloatVal(8.5)}, false},
 		"nothing reserved":       {"concurrency", byDefault(), true},
 		"some reserved":          {"concurrency", with(8, map[string]int64{"worker": 60}, nil), true},
+		"the least of a worker":  {"concurrency", with(8, map[string]int64{"worker": 52}, nil), true},
+		"a stopped worker":       {"concurrency", with(8, map[string]int64{"worker": 0}, nil), true},
+		"no wake-ups left":       {"concurrency", with(8, map[string]int64{"worker": 51}, nil), false},
 		"a misspelt function":    {"concurrency", with(8, map[string]int64{"wroker": 60}, nil), false},
 		"a negative concurrency": {"concurrency", with(8, map[string]int64{"worker": -2}, nil), false},
 		"half an execution":      {"concurrency", given{"concurrency": cty.MapVal(map[string]cty.Value{"api": cty.NumberFloatVal(0.5)})}, false},

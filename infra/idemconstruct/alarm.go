@@ -35,6 +35,8 @@ type Watch struct {
 	Periods, OfLast float64
 	// Heartbeat rings below the threshold instead, and where there is no data at all.
 	Heartbeat bool
+	// Quiet has it tell nobody, whatever the topic: others ring at the same, and this one is read by machines.
+	Quiet bool
 }
 
 // NoTopic is the value of MonitorProps.Topic for alarms that only show.
@@ -88,7 +90,7 @@ func (m *Monitor) Add(w Watch) {
 		EvaluationPeriods:  jsii.Number(w.OfLast),
 		TreatMissingData:   missing,
 	})
-	if m.topic != nil {
+	if m.topic != nil && !w.Quiet {
 		made.AddAlarmAction(m.topic)
 	}
 	m.made[w.ID] = made
@@ -125,7 +127,7 @@ func (m *Monitor) described(of names, alarms ...spec.Alarm) {
 		}
 		m.Add(Watch{
 			ID: a.ID, Runbook: a.Runbook, Description: a.Description, Metric: looked,
-			Threshold: a.Threshold, Periods: float64(a.Periods), OfLast: float64(a.OfLast), Heartbeat: a.Heartbeat,
+			Threshold: a.Threshold, Periods: float64(a.Periods), OfLast: float64(a.OfLast), Heartbeat: a.Heartbeat, Quiet: a.Quiet,
 		})
 	}
 }
@@ -161,6 +163,11 @@ func (m *Monitor) Counts(api awslambda.IFunction, alarms ...Count) {
 	for _, a := range alarms {
 		m.described(names{one: api.FunctionName()}, a.Alarm(one))
 	}
+}
+
+// AnyOf watches several counts in one alarm that tells nobody: see spec.AnyOf.
+func (m *Monitor) AnyOf(id, description string, some ...Count) {
+	m.described(nil, spec.AnyOf(id, description, some...))
 }
 
 // Version watches the version of a function that its alias moves to, while it has a part of the calls only.

@@ -94,9 +94,6 @@ func (m *Monitor) Table(id string, table awsdynamodb.ITableV2, index string) {
 	m.described(names{one: table.TableName()}, spec.TableThrottled(id, one, index))
 }
 
-// UserErrors watches what DynamoDB refuses as malformed or not allowed, for the whole account in this Region.
-func (m *Monitor) UserErrors() { m.described(nil, spec.UserErrors()) }
-
 // Schedules watches what EventBridge could not hand to its targets.
 func (m *Monitor) Schedules(rules ...awsevents.Rule) {
 	of, all := names{}, make([]spec.Resource, len(rules))

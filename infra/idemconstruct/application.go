@@ -273,7 +273,6 @@ func (a *Application) watch(scope constructs.Construct, service string) {
 	if a.props.Emulated {
 		return
 	}
-	a.Monitor.UserErrors()
 	functions := map[string]awslambda.IFunction{}
 	for _, role := range slices.Sorted(maps.Keys(a.functions)) {
 		id := strings.ToUpper(role[:1]) + role[1:]
@@ -300,12 +299,15 @@ func (a *Application) NewTable(id string, shape schema.Table, variable string) a
 // written is what a transaction may do with a table of the application's own.
 var written = []string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"}
 
-// Uses has the application write a table of its own in the transactions of its operations and settlements: the functions find its name
-// in the variable. They may read a row there, and do what a transaction can: put, update, delete and check a condition; none may
-// query or scan. For more use the table's own grants. With ApplicationProps.Operators an operator's --write may do what a settlement does.
+// Uses has the application write a table of its own in the transactions of its operations and settlements: all functions find its
+// name in the variable, because they start from one configuration. Those that execute or settle may read a row there, and do what a
+// transaction can: put, update, delete and check a condition; the relay may do nothing, and none may query or scan. For more use the
+// table's own grants. With ApplicationProps.Operators an operator's --write may do what a settlement does.
 func (a *Application) Uses(table awsdynamodb.ITableV2, variable string) {
-	for _, role := range []string{environment.API, environment.Worker, environment.Sweep, environment.Reconcile} {
+	for _, role := range slices.Sorted(maps.Keys(a.functions)) {
 		a.functions[role].AddEnvironment(jsii.String(variable), table.TableName(), nil)
+	}
+	for _, role := range []string{environment.API, environment.Worker, environment.Sweep, environment.Reconcile} {
 		a.functions[role].AddToRolePolicy(Allow(written, table.TableArn()))
 	}
 	if a.Operators != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/jsii-runtime-go"
 
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/infra/idemconstruct"
 )
 
@@ -118,6 +119,33 @@ func TestDataOutlivesAProductionStack(t *testing.T) {
 			if stays[id] == emulated {
 				t.Errorf("emulated %v: %s stays: %v", emulated, id, stays[id])
 			}
+		}
+	}
+}
+
+// All functions of a service start from one configuration: what it reads must be there in each of them, or one starts never. The relay
+// reads no table, and may not.
+func TestEveryFunctionIsToldOfATableOfTheApplications(t *testing.T) {
+	for _, props := range []idemconstruct.ApplicationProps{{}, {Relay: true}, {Relay: true, Inline: true}} {
+		template := synthesizeWith(t, props, func(a *idemconstruct.Application) { a.NewTable("Orders", schema.Table{Key: "id"}, "ORDERS_TABLE") })
+		told, may := 0, map[string]bool{}
+		for id, r := range template.resources {
+			if r.Type == "AWS::IAM::Policy" && strings.Contains(fmt.Sprint(r.Properties["PolicyDocument"]), "Orders") {
+				may[plain(map[string]any{"Ref": id})] = true
+			}
+			if r.Type != "AWS::Lambda::Function" {
+				continue
+			}
+			told++
+			if variables := r.Properties["Environment"].(map[string]any)["Variables"].(map[string]any); plain(variables["ORDERS_TABLE"]) != "Orders" {
+				t.Errorf("%s finds %v", id, plain(variables["ORDERS_TABLE"]))
+			}
+		}
+		if want := map[bool]int{false: 4, true: 5}[props.Relay]; told != want {
+			t.Errorf("%d functions, want %d", told, want)
+		}
+		if want := []string{"ApiRoleDefaultPolicy", "ReconcileRoleDefaultPolicy", "SweepRoleDefaultPolicy", "WorkerRoleDefaultPolicy"}; !slices.Equal(slices.Sorted(maps.Keys(may)), want) {
+			t.Errorf("the application's table may be touched by %v, want %v", slices.Sorted(maps.Keys(may)), want)
 		}
 	}
 }

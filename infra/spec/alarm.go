@@ -26,6 +26,8 @@ type Alarm struct {
 	Least float64
 	// Heartbeat rings below the threshold instead, and where there is no data at all.
 	Heartbeat bool
+	// Quiet has the alarm tell nobody: others ring at the same, and this one is read by machines. None of [Alarms] is quiet.
+	Quiet bool
 }
 
 // Metric is what an alarm looks at.
@@ -71,7 +73,7 @@ func Alarms(functions []Function, rules []Resource, recordsIndex, messagesIndex 
 		all = append(all, c.Alarm(FunctionOf(environment.API)))
 	}
 	reader := functions[slices.IndexFunc(functions, func(f Function) bool { return f.ReadsStream() })]
-	all = slices.Concat(all, QueueAlarms(WorkerTimeout), Heartbeats(Shards), Backlog(), []Alarm{StreamLate(FunctionOf(reader.Role)), UserErrors()})
+	all = slices.Concat(all, QueueAlarms(WorkerTimeout), Heartbeats(Shards), Backlog(), []Alarm{StreamLate(FunctionOf(reader.Role))})
 	for _, f := range functions {
 		all = append(all, FunctionAlarms(f.ConstructID(), FunctionOf(f.Role), Often)...)
 	}

@@ -40,6 +40,10 @@ var counts = []Count{
 		Description: "At least 1 % of the requests of a minute, and at least 5, are answered with 503, because the idempotency table can't be asked or does not answer in time. Nothing is lost; clients send again.",
 	},
 	{
+		ID: "StoreRefused", Metric: metric.StoreRefused, Threshold: 3, Period: 5 * time.Minute, Periods: 1, OfLast: 2,
+		Description: "DynamoDB refuses calls of the functions as not allowed or not valid: a missing table or permission, or a bug of a release. The log lines of this name have the call and DynamoDB's message.",
+	},
+	{
 		ID: "OutboxDead", Metric: metric.OutboxDead, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
 		Description: "A message was given up, or its settlement failed. It stands in the outbox table with its evidence, and a copy in the dead-letter queue.",
 	},
@@ -107,6 +111,18 @@ var counts = []Count{
 		ID: "TimeoutShort", Metric: metric.TimeoutShort, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
 		Description: "A function's time-out is shorter than the stack declared. It executes nothing, and the API answers 503.",
 	},
+}
+
+// AnyOf is one alarm on several counts of one period that ring at the first line each. It stands for their alarms where only so many
+// alarms are looked at, and tells nobody by itself: theirs do.
+func AnyOf(id, description string, some ...Count) Alarm {
+	metrics := make([]Metric, len(some))
+	for i, c := range some {
+		metrics[i] = own(c.Metric, "Sum", c.Period)
+	}
+	return sumOf(some[0].Period, metrics, Alarm{
+		ID: id, Description: description, Threshold: some[0].Threshold, Periods: some[0].Periods, OfLast: some[0].OfLast, Quiet: true,
+	})
 }
 
 // countedPercentMax is a tenth of the calls of a new version that has 10 % of them: StoreError takes it back.

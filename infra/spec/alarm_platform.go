@@ -15,8 +15,6 @@ const (
 	streamAgeMax = 5 * time.Minute
 	// throttledMax are the throttled requests of a table in a period that retries may make up for.
 	throttledMax = 10
-	// userErrorsMax are the refused requests of an account in a period that say that something is wrong with ours.
-	userErrorsMax = 10
 )
 
 // FailedPercentMax is the share of requests or invocations that may fail.
@@ -100,20 +98,10 @@ func TableThrottled(id string, table Resource, index string) Alarm {
 			metrics = append(metrics, Metric{Namespace: "AWS/DynamoDB", Name: name, Dimensions: []Dimension{of, {Name: "GlobalSecondaryIndexName", Value: index}}})
 		}
 	}
-	return sumOf(metrics, Alarm{
+	return sumOf(watchPeriod, metrics, Alarm{
 		ID: "TableThrottled" + id, Runbook: "TableThrottled", Threshold: throttledMax, Periods: 1, OfLast: 2,
 		Description: "DynamoDB throttles the table " + id + " or its index: a hot key, or more traffic than the table has grown for.",
 	})
-}
-
-// UserErrors is on what DynamoDB refuses as malformed or not allowed. The metric is the whole account's in this Region: DynamoDB has
-// it for no single table.
-func UserErrors() Alarm {
-	return Alarm{
-		ID: "TableUserErrors", Threshold: userErrorsMax, Periods: 1, OfLast: 2,
-		Metrics:     []Metric{{ID: "refused", Namespace: "AWS/DynamoDB", Name: "UserErrors", Statistic: "Sum", Period: watchPeriod}},
-		Description: "DynamoDB refuses requests of this account and Region as not valid or not allowed: a missing table or permission, or a bug of a release. They may be another application's.",
-	}
 }
 
 // SchedulesFail is on what EventBridge could not hand to its targets.
@@ -122,17 +110,17 @@ func SchedulesFail(rules []Resource) Alarm {
 	for _, rule := range rules {
 		metrics = append(metrics, Metric{Namespace: "AWS/Events", Name: "FailedInvocations", Dimensions: []Dimension{{Name: "RuleName", Of: rule}}})
 	}
-	return sumOf(metrics, Alarm{
+	return sumOf(watchPeriod, metrics, Alarm{
 		ID: "SchedulesFail", Threshold: 1, Periods: 1, OfLast: 2,
 		Description: "EventBridge could not call the sweep, the reconciler or the drift job: a permission is missing, or the function is gone.",
 	})
 }
 
-// sumOf is an alarm on the sum of sparse metrics.
-func sumOf(metrics []Metric, a Alarm) Alarm {
+// sumOf is an alarm on the sum of sparse metrics within a period.
+func sumOf(period time.Duration, metrics []Metric, a Alarm) Alarm {
 	terms := make([]string, len(metrics))
 	for i := range metrics {
-		metrics[i].ID, metrics[i].Statistic, metrics[i].Period = fmt.Sprintf("m%d", i), "Sum", watchPeriod
+		metrics[i].ID, metrics[i].Statistic, metrics[i].Period = fmt.Sprintf("m%d", i), "Sum", period
 		terms[i] = "FILL(" + metrics[i].ID + ", 0)"
 	}
 	a.Metrics, a.Expression = metrics, strings.Join(terms, " + ")

@@ -68,37 +68,54 @@ func addBackup(stack awscdk.Stack, there, copies string, tables ...awsdynamodb.I
 }
 
 // The alarms on backups. AWS Backup starts a job within eight hours of its time, so a day and a bit: the last job of a day ends at
-// any time of these.
+// any time of these. A copy begins when its backup has ended.
 const (
 	backupPeriod  = time.Hour
 	backupPeriods = 34
+	copyPeriods   = 40
 )
 
-// watchBackup rings where a job has failed, and where none has ended well for longer than from one night's to the next one's.
-func watchBackup(m *idemconstruct.Monitor, vault awsbackup.IBackupVault) {
-	jobs := func(name string) awscloudwatch.IMetric {
-		return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
-			Namespace: jsii.String("AWS/Backup"), MetricName: jsii.String(name), Statistic: jsii.String("Sum"),
-			Period:        awscdk.Duration_Hours(jsii.Number(backupPeriod.Hours())),
-			DimensionsMap: &map[string]*string{"BackupVaultName": vault.BackupVaultName()},
-		})
-	}
-	sum := func(names ...string) awscloudwatch.IMetric {
-		metrics, terms := map[string]awscloudwatch.IMetric{}, make([]string, len(names))
-		for i, name := range names {
-			id := fmt.Sprintf("m%d", i)
-			metrics[id], terms[i] = jobs(name), "FILL("+id+", 0)"
-		}
-		return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
-			Expression: jsii.String(strings.Join(terms, " + ")), UsingMetrics: &metrics, Period: awscdk.Duration_Hours(jsii.Number(backupPeriod.Hours())),
-		})
-	}
+// watchBackup rings where a job has failed, and where none has ended well for longer than from one night's to the next one's; of the
+// copies to the vault of the ARN copies too, where there is one.
+func watchBackup(m *idemconstruct.Monitor, vault awsbackup.IBackupVault, copies string) {
+	here := []*string{vault.BackupVaultName()}
 	m.Add(idemconstruct.Watch{
-		ID: "BackupSilent", Metric: sum("NumberOfBackupJobsCompleted"), Threshold: 1, Periods: backupPeriods, OfLast: backupPeriods, Heartbeat: true,
+		ID: "BackupSilent", Metric: jobs(here, "NumberOfBackupJobsCompleted"), Threshold: 1, Periods: backupPeriods, OfLast: backupPeriods, Heartbeat: true,
 		Description: "No backup of a table has ended well since the night before the last. Point-in-time recovery goes on; a table that is deleted would be lost.",
 	})
 	m.Add(idemconstruct.Watch{
-		ID: "BackupFailed", Metric: sum("NumberOfBackupJobsFailed", "NumberOfBackupJobsAborted", "NumberOfBackupJobsExpired"), Threshold: 1, Periods: 1, OfLast: 2,
+		ID: "BackupFailed", Metric: jobs(here, "NumberOfBackupJobsFailed", "NumberOfBackupJobsAborted", "NumberOfBackupJobsExpired"), Threshold: 1, Periods: 1, OfLast: 2,
 		Description: "A backup of a table has failed, was ended, or did not begin in time. The next one is tried the next night.",
+	})
+	if copies == "" {
+		return
+	}
+	// AWS does not say whether a copy counts for the vault that it is of or for the one that it is in.
+	either := []*string{vault.BackupVaultName(), jsii.String(copies[strings.LastIndex(copies, ":")+1:])}
+	m.Add(idemconstruct.Watch{
+		ID: "BackupCopySilent", Metric: jobs(either, "NumberOfCopyJobsCompleted"), Threshold: 1, Periods: copyPeriods, OfLast: copyPeriods, Heartbeat: true,
+		Description: "No backup has been copied to the other vault since the night before the last. Backups go on here; a fail-over would have none of the last day.",
+	})
+	m.Add(idemconstruct.Watch{
+		ID: "BackupCopyFailed", Metric: jobs(either, "NumberOfCopyJobsFailed"), Threshold: 1, Periods: 1, OfLast: 2,
+		Description: "A backup could not be copied to the other vault. The next one is tried the next night.",
+	})
+}
+
+// jobs are those of some kinds and vaults, counted together.
+func jobs(vaults []*string, names ...string) awscloudwatch.IMetric {
+	metrics, terms := map[string]awscloudwatch.IMetric{}, []string{}
+	for _, name := range names {
+		for _, vault := range vaults {
+			id := fmt.Sprintf("m%d", len(terms))
+			metrics[id] = awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
+				Namespace: jsii.String("AWS/Backup"), MetricName: jsii.String(name), Statistic: jsii.String("Sum"),
+				Period: awscdk.Duration_Hours(jsii.Number(backupPeriod.Hours())), DimensionsMap: &map[string]*string{"BackupVaultName": vault},
+			})
+			terms = append(terms, "FILL("+id+", 0)")
+		}
+	}
+	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
+		Expression: jsii.String(strings.Join(terms, " + ")), UsingMetrics: &metrics, Period: awscdk.Duration_Hours(jsii.Number(backupPeriod.Hours())),
 	})
 }

@@ -49,6 +49,7 @@ func TestBackup(t *testing.T) {
 		if len(counted) != 4 {
 			t.Errorf("jobs are counted by %v", counted)
 		}
+		copiesAreWatched(t, template.alarms(t), chosen(variant, "backupCopy"))
 		template.has(t, "AWS::Backup::BackupPlan", map[string]any{"BackupPlan": map[string]any{"BackupPlanRule": []any{map[string]any{
 			"RuleName": "Daily", "ScheduleExpression": "cron(0 3 * * ? *)", "Lifecycle": map[string]any{"DeleteAfterDays": 35},
 		}}}})
@@ -82,4 +83,24 @@ func TestBackup(t *testing.T) {
 			t.Errorf("the role may %v, %v", managed, role["Policies"])
 		}
 	})
+}
+
+// A copy that fails each night is no failed backup: without alarms of its own it would be found when the Region is gone.
+func copiesAreWatched(t *testing.T, alarms map[string]alarmOf, copied bool) {
+	t.Helper()
+	for id, name := range map[string]string{"BackupCopySilent": "NumberOfCopyJobsCompleted", "BackupCopyFailed": "NumberOfCopyJobsFailed"} {
+		a, made := alarms[id]
+		if made != copied {
+			t.Errorf("%s is there: %v, and copies are made: %v", id, made, copied)
+		}
+		vaults := map[string]bool{}
+		for _, term := range a.Metrics {
+			if of := term.MetricStat.Metric; of.MetricName == name && of.Namespace == "AWS/Backup" && len(of.Dimensions) == 1 && of.Dimensions[0].Name == "BackupVaultName" {
+				vaults[plain(of.Dimensions[0].Value)] = true
+			}
+		}
+		if copied && (!vaults["BackupVault.BackupVaultName"] || !vaults["payments"] || len(a.Metrics) != 3) {
+			t.Errorf("%s looks at %s of %v in %+v", id, name, vaults, a.Metrics)
+		}
+	}
 }

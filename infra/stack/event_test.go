@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -265,5 +266,30 @@ func TestAlarmLinesAreRead(t *testing.T) {
 		if got := fmt.Sprint(events); (err != nil) != (c.want == "error") || err == nil && got != c.want {
 			t.Errorf("%s: %s, %v, want %s", name, got, err, c.want)
 		}
+	}
+}
+
+// StoreRefused counts what DynamoDB refuses of any function and table: a client that tells nobody would be a table that nobody hears of.
+func TestEveryFunctionsClientTellsWhatIsRefused(t *testing.T) {
+	clients := 0
+	for folder, files := range packagesBelow(t, "../../functions") {
+		if strings.HasPrefix(folder, "../../functions/cmd/") { // a person sees it
+			continue
+		}
+		for _, file := range files {
+			ast.Inspect(file, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok || types.ExprString(call.Fun) != "dynamodb.NewFromConfig" {
+					return true
+				}
+				if clients++; len(call.Args) != 2 || !strings.HasPrefix(types.ExprString(call.Args[1]), "dynamo.LogRefused(") {
+					t.Errorf("%s: %s", folder, types.ExprString(call))
+				}
+				return true
+			})
+		}
+	}
+	if clients < 4 {
+		t.Errorf("only %d clients found", clients)
 	}
 }

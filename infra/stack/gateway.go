@@ -112,6 +112,7 @@ func restAPI(scope constructs.Construct, config Config, served behind) front {
 			&awsapigateway.TokenAuthorizerProps{
 				Handler:         served.authorizer,
 				ResultsCacheTtl: awscdk.Duration_Seconds(jsii.Number(authorizationCacheSeconds)),
+				ValidationRegex: jsii.String(bearerForm),
 			})
 		problemResponse(api, "Unauthorized", awsapigateway.ResponseType_UNAUTHORIZED(), http.StatusUnauthorized,
 			"unauthorized", "The Authorization header is missing or is not a bearer token.")
@@ -154,6 +155,11 @@ func restAPI(scope constructs.Construct, config Config, served behind) front {
 		jsii.String("."), awscdk.Aws_URL_SUFFIX(), jsii.String("/" + restStage),
 	})}
 }
+
+// bearerForm is an Authorization header with a bearer token, as the authorizer reads it. A REST API answers 401 to any other by itself: the
+// authorizer's only way to a 401 is an error, which Lambda counts as a failed invocation. Who sent three of those would ring
+// FunctionErrors and end a deployment. It matches all of a header, because API Gateway does not say whether a part would do.
+const bearerForm = `^\s*[Bb][Ee][Aa][Rr][Ee][Rr] \s*\S.*$`
 
 // restPayments is the path of the resource that payments are made at: the nearest proxy above them.
 func restPayments(served behind) string {
@@ -205,6 +211,9 @@ func problemResponse(
 	headers := map[string]*string{"Content-Type": jsii.String("'application/problem+json'")}
 	if status == http.StatusUnauthorized {
 		headers["WWW-Authenticate"] = jsii.String("'Bearer'") // RFC 9110 section 15.5.2: a 401 must carry a challenge
+	}
+	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
+		headers["Retry-After"] = jsii.String("'1'") // clients that are told nothing choose by themselves
 	}
 	api.AddGatewayResponse(jsii.String(id), &awsapigateway.GatewayResponseOptions{
 		Type:            kind,

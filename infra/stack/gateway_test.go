@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"regexp"
 	"strconv"
 	"testing"
 
@@ -81,8 +82,25 @@ func TestRESTAPIRoutesEverythingToTheApplication(t *testing.T) {
 				"Type":                         "TOKEN",
 				"IdentitySource":               "method.request.header.Authorization",
 				"AuthorizerResultTtlInSeconds": 0,
+				"IdentityValidationExpression": assertions.Match_AnyValue(),
 			})
 		})
+	}
+}
+
+// A REST API has no other 401 than an error of the authorizer, which Lambda counts as a failure: a header that is no bearer token rang
+// FunctionErrors and took deployments back. So the gateway answers it by itself, and nobody who has no key causes an error.
+func TestOnlyBearerTokensReachTheAuthorizer(t *testing.T) {
+	for _, r := range synthesize(t, "rest-gateway").of("AWS::ApiGateway::Authorizer") {
+		bearer := regexp.MustCompile(r.Properties["IdentityValidationExpression"].(string))
+		for header, passes := range map[string]bool{
+			"Bearer idem_live_x": true, "bearer x": true, "BEARER   x": true, " Bearer x ": true, "Bearer x y": true, "Bearer \tx": true,
+			"": false, " ": false, "Basic x": false, "foo": false, "Bearer": false, "Bearer ": false, "Bearer  ": false, "Bearerx": false, "Bearer\tx": false, "x Bearer y": false,
+		} {
+			if bearer.MatchString(header) != passes {
+				t.Errorf("%q reaches the authorizer: %v", header, !passes)
+			}
+		}
 	}
 }
 
@@ -110,9 +128,15 @@ func TestGatewayRefusesWithAProblemDocument(t *testing.T) {
 		"UNAUTHORIZED": {401, "unauthorized"}, "ACCESS_DENIED": {403, "forbidden"}, "THROTTLED": {429, "too_many_requests"},
 		"AUTHORIZER_FAILURE": {503, "idempotency_store_unavailable"},
 	} {
+		retryAfter := assertions.Match_Absent()
+		if want.status == 429 || want.status == 503 { // docs/semantics.md "On the wire"
+			retryAfter = assertions.Match_Exact("'1'")
+		}
 		template.has(t, "AWS::ApiGateway::GatewayResponse", map[string]any{
 			"ResponseType": kind, "StatusCode": strconv.Itoa(want.status),
-			"ResponseParameters": map[string]any{"gatewayresponse.header.Content-Type": "'application/problem+json'"},
+			"ResponseParameters": map[string]any{
+				"gatewayresponse.header.Content-Type": "'application/problem+json'", "gatewayresponse.header.Retry-After": retryAfter,
+			},
 			"ResponseTemplates": map[string]any{"application/json": assertions.Match_SerializedJson(map[string]any{
 				"type": "about:blank", "title": assertions.Match_AnyValue(), "detail": assertions.Match_AnyValue(),
 				"status": want.status, "code": want.code,

@@ -3,6 +3,7 @@ package stack
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
@@ -74,11 +75,15 @@ var shiftedAtOnce = []string{"Drift"}
 // stopsRelease are the alarms that end every deployment: those that a release can cause by what it does with money, keys and rows.
 // They ring at the first line. What rings for a provider's sake alone (OutboxUnknown, EvidenceLate, WebhookContradicts), for people
 // (OutboxRedriven) or hours later (DriftFound) is not among them.
+//
+// CodeDeploy takes 10 alarms of a deployment group, so that one alarm, releaseHarm, stands for all of these.
 var stopsRelease = []string{
 	"OutboxDead", "SettleFailed", "EvidenceDiffers", "MessageGone", "UnknownTopic", "RecordUnreadable", "SealNotAuthentic", "TimeoutShort",
 }
 
-// stopsReleaseOf are the alarms that end the deployment of one function, beside its own FunctionErrors and ReleaseErrors.
+const releaseHarm = "ReleaseHarm"
+
+// stopsReleaseOf are the alarms that end the deployment of one function, beside releaseHarm and its own FunctionErrors and ReleaseErrors.
 var stopsReleaseOf = map[string][]string{
 	accepts:      {"GatewayErrors", "StoreError"},
 	"Authorizer": {"GatewayErrors"},
@@ -122,6 +127,7 @@ func (c Config) release(stack awscdk.Stack, functions map[string]deployed, alarm
 	self := constructs.NewConstruct(stack, jsii.String("Release"))
 	application := awscodedeploy.NewLambdaApplication(self, jsii.String("Application"), nil)
 	shifted := slices.DeleteFunc(slices.Sorted(maps.Keys(functions)), func(id string) bool { return slices.Contains(shiftedAtOnce, id) })
+	watchHarm(alarms)
 	role := shiftRole(self, functions, shifted)
 	for _, id := range shifted {
 		alarms.Version(id, functions[id].Function, functions[id].live)
@@ -148,10 +154,21 @@ func (c Config) shift() awscodedeploy.ILambdaDeploymentConfig {
 	return awscodedeploy.LambdaDeploymentConfig_CANARY_10PERCENT_10MINUTES()
 }
 
+// watchHarm adds the alarm that stands for stopsRelease.
+func watchHarm(m *idemconstruct.Monitor) {
+	var some []idemconstruct.Count
+	for _, c := range idemconstruct.Counts() {
+		if slices.Contains(stopsRelease, c.ID) {
+			some = append(some, c)
+		}
+	}
+	m.AnyOf(releaseHarm, "One of these alarms rings: "+strings.Join(stopsRelease, ", ")+". It ends every deployment, and tells nobody: that alarm does.", some...)
+}
+
 // stopping are the alarms that end the deployment of a function.
 func stopping(id string, alarms map[string]awscloudwatch.IAlarm) *[]interfacesawscloudwatch.IAlarmRef {
 	var all []interfacesawscloudwatch.IAlarmRef
-	for _, name := range slices.Concat(stopsRelease, []string{"FunctionErrors" + id, "ReleaseErrors" + id}, stopsReleaseOf[id]) {
+	for _, name := range slices.Concat([]string{releaseHarm, "FunctionErrors" + id, "ReleaseErrors" + id}, stopsReleaseOf[id]) {
 		alarm, ok := alarms[name]
 		if !ok {
 			panic("stack: no alarm " + name)

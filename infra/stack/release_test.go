@@ -160,9 +160,6 @@ func TestAlarmsTakeAReleaseBack(t *testing.T) {
 				}
 			}
 		}
-		money := []string{
-			"EvidenceDiffers", "MessageGone", "OutboxDead", "RecordUnreadable", "SealNotAuthentic", "SettleFailed", "TimeoutShort", "UnknownTopic",
-		}
 		own := map[string][]string{"Api": {"GatewayErrors", "StoreError"}, "Authorizer": {"GatewayErrors"}, "Worker": {"DueOld"}, "Relay": {"StreamLate"}}
 		for name, group := range groups {
 			function := strings.TrimPrefix(name, "Release")
@@ -171,7 +168,7 @@ func TestAlarmsTakeAReleaseBack(t *testing.T) {
 			for _, each := range watched["Alarms"].([]any) {
 				alarms = append(alarms, strings.TrimPrefix(plain(each.(map[string]any)["Name"]), "Alarms"))
 			}
-			want := slices.Concat(money, []string{"FunctionErrors" + function, "ReleaseErrors" + function}, own[function])
+			want := slices.Concat([]string{"ReleaseHarm", "FunctionErrors" + function, "ReleaseErrors" + function}, own[function])
 			slices.Sort(want)
 			slices.Sort(alarms)
 			// While the new version has a tenth of the calls, all of it may fail without FunctionErrors: so its own are looked at.
@@ -201,6 +198,53 @@ func TestAlarmsTakeAReleaseBack(t *testing.T) {
 		}
 		if want := len(template.of("AWS::Lambda::Function")) - 1; len(groups) != want {
 			t.Errorf("%d deployment groups, want %d", len(groups), want)
+		}
+	})
+}
+
+// What a release does with money, keys and rows ends every deployment: ReleaseHarm is all of these alarms in one, and rings as they do.
+func TestReleaseHarmIsTheAlarmsOnMoneyInOne(t *testing.T) {
+	each(t, func(t *testing.T, variant string, template *synthesized) {
+		alarms := template.alarms(t)
+		harm, made := alarms["ReleaseHarm"]
+		if shifts := len(template.of("AWS::CodeDeploy::DeploymentGroup")) > 0; made != shifts {
+			t.Fatalf("there is ReleaseHarm: %v, and CodeDeploy: %v", made, shifts)
+		}
+		if !made {
+			return
+		}
+		want, got := map[string]bool{}, map[string]bool{}
+		for _, id := range []string{
+			"EvidenceDiffers", "MessageGone", "OutboxDead", "RecordUnreadable", "SealNotAuthentic", "SettleFailed", "TimeoutShort", "UnknownTopic",
+		} {
+			one := alarms[id]
+			want[fmt.Sprint(one.Namespace, one.MetricName, one.Dimensions, one.Statistic, one.Period)] = true
+			if one.Threshold != harm.Threshold || one.DatapointsToAlarm != harm.DatapointsToAlarm || one.EvaluationPeriods != harm.EvaluationPeriods {
+				t.Errorf("%s rings at other times than ReleaseHarm", id)
+			}
+		}
+		for _, term := range harm.Metrics {
+			if of := term.MetricStat; of.Metric.MetricName != "" {
+				got[fmt.Sprint(of.Metric.Namespace, of.Metric.MetricName, of.Metric.Dimensions, of.Stat, of.Period)] = true
+			}
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("ReleaseHarm looks at %v, want %v", got, want)
+		}
+		if harm.AlarmActions != nil {
+			t.Errorf("ReleaseHarm tells %v what another alarm tells", harm.AlarmActions)
+		}
+	})
+}
+
+// CodeDeploy takes 10 alarms of a deployment group ("AlarmsLimitExceededException"), and CloudFormation asks it last: a group with more
+// rolls the whole stack back. No emulator counts them.
+func TestNoDeploymentGroupHasMoreAlarmsThanCodeDeployTakes(t *testing.T) {
+	each(t, func(t *testing.T, variant string, template *synthesized) {
+		for name, group := range template.of("AWS::CodeDeploy::DeploymentGroup") {
+			if alarms := group.Properties["AlarmConfiguration"].(map[string]any)["Alarms"].([]any); len(alarms) > 10 {
+				t.Errorf("%s has %d alarms", name, len(alarms))
+			}
 		}
 	})
 }

@@ -155,7 +155,14 @@ func TestAlarmsRing(t *testing.T) {
 			rings: []data{{"m0": none(34)}},
 			quiet: []data{{"m0": "4 " + none(33)}, {"m0": none(33) + " 1"}},
 		},
-		"BackupFailed": {rings: []data{{"m0": "1 -"}, {"m1": "- 1"}, {"m2": "- 1"}}, quiet: []data{{"m0": "0 0", "m1": "- 0"}, {}}},
+		"BackupCopySilent": {
+			rings: []data{{"m0": none(40)}},
+			quiet: []data{{"m0": "4 " + none(39)}, {"m1": none(39) + " 1"}},
+		},
+		"BackupCopyFailed": {rings: []data{{"m0": "1 -"}, {"m1": "- 1"}}, quiet: []data{{"m0": "0 0", "m1": "- 0"}, {}}},
+		"BackupFailed":     {rings: []data{{"m0": "1 -"}, {"m1": "- 1"}, {"m2": "- 1"}}, quiet: []data{{"m0": "0 0", "m1": "- 0"}, {}}},
+		"StoreRefused":     one("- 3", "2 2"),
+		"ReleaseHarm":      {rings: []data{{"m0": "- - 1 - -"}, {"m7": "1 - - - -"}}, quiet: []data{{"m0": "0 0 0 0 0"}, {}}},
 		"ReleaseErrors": {
 			rings: []data{{"failures": "3 -", "all": "60 -"}},
 			quiet: []data{{"failures": "2 2", "all": "2 2"}, {"failures": "49 49", "all": "1000 1000"}, {}},
@@ -175,7 +182,6 @@ func TestAlarmsRing(t *testing.T) {
 		"DueOld":          one("600000 - 600000 0 600000", "600000 599999 600000 - -"),
 		"UnknownOld":      one("- 7200000", "7199999 -"),
 		"StreamLate":      one("300000 - 300000", "- 900000 -"),
-		"TableUserErrors": one("- 10", "9 9"),
 		"GatewayErrors": {
 			rings: []data{{"failures": "- 3", "all": "9 60"}, {"failures": "900 -", "all": "900 -"}},
 			quiet: []data{{"failures": "2 2", "all": "2 2"}, {"failures": "3 -", "all": "61 61"}, {}},

@@ -39,7 +39,6 @@ func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w wat
 	})
 	m.Backlog()
 	m.Stream(w.reader.Function)
-	m.UserErrors()
 	if p.config.Local {
 		return
 	}
@@ -63,7 +62,7 @@ func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w wat
 		m.Table("Quota", p.quota, "")
 	}
 	if p.vault != nil {
-		watchBackup(m, p.vault)
+		watchBackup(m, p.vault, p.config.BackupCopy)
 	}
 	m.Schedules(w.rules...)
 	m.Dashboard(scope, "Dashboard", idemconstruct.DashboardProps{

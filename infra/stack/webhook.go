@@ -36,13 +36,11 @@ func (r *reader) webhookSecrets(local bool) (id, value string) {
 // takesWebhooks says whether there is a secret, without which nobody could tell a webhook from a forged one.
 func (c Config) takesWebhooks() bool { return c.WebhookSecret != "" || c.LocalWebhookSecret != "" }
 
-// webhook ends messages as a worker does, and claims none: it wakes nobody and only updates what is there.
+// webhook ends messages as a worker does, and claims none. Evidence that can't be settled at once is kept, and a wake-up has the worker
+// settle it.
 func (p parts) webhook() function {
 	environment := p.deliverEnvironment()
-	own := []awsiam.PolicyStatement{
-		idemconstruct.Allow([]string{"dynamodb:UpdateItem"}, p.payments.TableArn()),
-		idemconstruct.Allow([]string{"sqs:SendMessage"}, p.queues.DeadLetter.QueueArn()),
-	}
+	own := append([]awsiam.PolicyStatement{idemconstruct.Allow([]string{"dynamodb:UpdateItem"}, p.payments.TableArn())}, p.queues.SendStatements()...)
 	if p.config.WebhookSecret != "" {
 		environment["WEBHOOK_SECRET_ID"] = jsii.String(p.config.WebhookSecret)
 		own = append(own, p.config.readSecret(p.config.WebhookSecret))

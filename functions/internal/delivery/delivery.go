@@ -13,6 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/secretstore"
 	"github.com/idem-go/idem-aws/functions/internal/tracing"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
 )
@@ -37,11 +38,11 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 	if err != nil {
 		return Parts{}, err
 	}
-	client := dynamodb.NewFromConfig(aws)
 	logger, err := cfg.Logger()
 	if err != nil {
 		return Parts{}, err
 	}
+	client := dynamodb.NewFromConfig(aws, dynamo.LogRefused(logger))
 	traces, err := tracing.New(ctx, cfg.Tracing, logger)
 	if err != nil {
 		return Parts{}, err

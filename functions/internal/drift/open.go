@@ -12,6 +12,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/secretstore"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo"
 )
 
 // Open makes the Job that the environment describes, or returns an error that names the variable or the field; LEDGER_SHARDS
@@ -26,7 +27,7 @@ func Open(ctx context.Context, cfg config.Drift, logger *slog.Logger) (*Job, err
 		return nil, err
 	}
 	job, err := New(Config{
-		Client:           dynamodb.NewFromConfig(aws),
+		Client:           dynamodb.NewFromConfig(aws, dynamo.LogRefused(logger)),
 		IdempotencyTable: cfg.IdempotencyTable, OutboxTable: cfg.OutboxTable, PaymentsTable: cfg.PaymentsTable,
 		ProviderURL: cfg.Provider.URL, Authorize: authorize, ProviderTimeout: cfg.Provider.Timeout, ListingDelay: cfg.ListingDelay,
 		Window: cfg.Window, Grace: cfg.Grace, Retention: cfg.Retention, LedgerShards: cfg.LedgerShards, Logger: logger,

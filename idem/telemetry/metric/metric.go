@@ -28,6 +28,8 @@ const (
 	ReserveUnknown = "idempotency.reserve.unknown"
 	// StoreError: 503. The store could not be asked, or did not say in time what became of a write.
 	StoreError = "idempotency.store.error"
+	// StoreRefused counts calls of any function, for any of its tables: DynamoDB refuses them as not allowed or not valid.
+	StoreRefused = "idempotency.store.refused"
 	// QuotaRejected: 429, one of the tenant's limits.
 	QuotaRejected = "idempotency.quota.rejected"
 	// Unprotected: executed without a key, by policy.
