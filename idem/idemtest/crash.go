@@ -39,14 +39,15 @@ type App struct {
 //
 //   - the client got two different answers, or no final one, or another status;
 //   - a business write was made twice, or not at all;
-//   - a message was sent twice, or not at all, or ended in another state;
+//   - a message was sent twice, or not at all, or with another payload, or ended in another state;
 //   - a provider that honours no keys made an effect twice. An effect that it may have made, and that nobody can
-//     look up, stays unknown, and is not a failure.
+//     look up, stays unknown, and is not a failure: a person decides how that run goes on, so nothing else of it is compared.
 //
-// Rows and responses that are the same in two runs without a crash must be the same after one. Rows and responses that
-// differ have ids or times in them; of those only the number and the status count.
+// Rows, payloads and responses that are the same in two runs without a crash must be the same after one. Those that differ
+// have ids or times in them; of those only the number and the status count.
 //
-// It returns how often it crashed the application, and logs it. No two runs have the same operation ids, so that all of
+// It returns how often it crashed the application, and logs it. That is never 0: it ends the test where an hour without a
+// crash does not bring the request to its end, such as with a provider that only ever fails. No two runs have the same operation ids, so that all of
 // them may share one fake of a provider.
 func Crash(t T, app App) int {
 	t.Helper()

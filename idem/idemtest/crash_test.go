@@ -104,7 +104,7 @@ func put(key string) memstore.Write {
 }
 
 func TestCrashCatchesWhatIsDoneOutsideOfTheTransaction(t *testing.T) {
-	runs := 0
+	runs, asked := 0, map[*memstore.Store]int{} // what is outside of all rows, as a file is
 	for name, c := range map[string]struct {
 		handler func(rows *memstore.Store) idem.Handler
 		want    string
@@ -130,6 +130,13 @@ func TestCrashCatchesWhatIsDoneOutsideOfTheTransaction(t *testing.T) {
 				return idem.JSON(201, string(rows.Row("count")))
 			}
 		}, `the response is "++", without a crash "+"`},
+		"a message that tells of another run": {func(rows *memstore.Store) idem.Handler {
+			return func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
+				asked[rows]++
+				tx.Send("payouts.send", fmt.Append(nil, 30*asked[rows]))
+				return idem.Response{Status: 201}, nil
+			}
+		}, "message 1 to payouts.send says 60, without a crash 30"},
 		"a write that is made only the first time": {func(rows *memstore.Store) idem.Handler {
 			return func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
 				if rows.Row("seen") == nil {
@@ -185,13 +192,27 @@ func TestCrashCatchesASettlementThatForgets(t *testing.T) {
 
 func TestCrashRefusesWhatItCannotJudge(t *testing.T) {
 	handler := pays(201, false)
+	unwired, later := new(bank).topic(outbox.Keys{}), new(bank).topic(outbox.Keys{})
+	unwired.Call = func(context.Context, storage.Message) outbox.Outcome { return outbox.Ambiguous{} }
+	unwired.Probe = func(context.Context, storage.Message) outbox.Finding { return outbox.Unclear{} }
+	later.Call = func(context.Context, storage.Message) outbox.Outcome {
+		return outbox.NotExecuted{RetryAfter: 2 * time.Hour}
+	}
+	deferred := func(topic outbox.Topic) idemtest.App {
+		return idemtest.App{
+			Operation: operation(idem.KindDeferred), Handler: pays(202, true), Translate: toRow, Topics: []outbox.Topic{topic},
+			Rows: map[string][]byte{"acct_1": []byte("100"), "fees": []byte("5")},
+		}
+	}
 	for want, app := range map[string]idemtest.App{
-		"App.Handler must be given":    {Operation: operation(idem.KindAtomic)},
-		"no transaction":               {Operation: operation(idem.KindWrapped), Handler: handler},
-		"App.Inline is for":            {Operation: operation(idem.KindDeferred), Handler: handler, Inline: true},
-		"App.Translate":                {Operation: operation(idem.KindAtomic), Handler: handler},
-		"the answer 503 is not stored": {Operation: operation(idem.KindAtomic), Handler: pays(503, false), Translate: toRow},
-		"Operation.Name":               {Operation: idem.Operation{Kind: idem.KindAtomic}, Handler: handler},
+		"App.Handler must be given": {Operation: operation(idem.KindAtomic)},
+		"no transaction":            {Operation: operation(idem.KindWrapped), Handler: handler},
+		"App.Inline is for":         {Operation: operation(idem.KindDeferred), Handler: handler, Inline: true},
+		"App.Translate":             {Operation: operation(idem.KindAtomic), Handler: handler},
+		"after 1h0m0s of its clock message 1 to payouts.send is unknown": deferred(unwired),
+		"after 1h0m0s of its clock message 1 to payouts.send is pending": deferred(later),
+		"the answer 503 is not stored":                                   {Operation: operation(idem.KindAtomic), Handler: pays(503, false), Translate: toRow},
+		"Operation.Name":                                                 {Operation: idem.Operation{Kind: idem.KindAtomic}, Handler: handler},
 		"the request fails: idem: handler:": {Operation: operation(idem.KindAtomic), Handler: func(*memstore.Store) idem.Handler {
 			return func(context.Context, *idem.Tx) (idem.Response, error) { return idem.Response{}, fmt.Errorf("broken") }
 		}},

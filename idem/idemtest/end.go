@@ -26,6 +26,10 @@ type end struct {
 	rows     int
 	fixed    map[string][]byte
 	messages []string
+	// payloads are those of the messages, by index and topic; of a run to compare with, those that two runs without a crash leave alike.
+	payloads map[string][]byte
+	// open are the messages of which something can still become.
+	open []string
 	// parked says that only a person can decide how the operation goes on. doubled are messages whose effect a provider
 	// without keys made twice.
 	parked  bool
@@ -40,10 +44,15 @@ func (w *world) end(calls []string) *end {
 	rows := w.memory.Rows()
 	e := &end{
 		calls: calls, answers: w.answers, response: &last.response, status: last.response.Status, state: last.state,
-		applied: w.applied, rows: len(rows), fixed: rows,
+		applied: w.applied, rows: len(rows), fixed: rows, payloads: map[string][]byte{},
 	}
 	for _, m := range w.memory.Messages() {
-		e.messages = append(e.messages, fmt.Sprintf("message %d to %s %s", m.Index, m.Topic, m.State))
+		name := fmt.Sprintf("message %d to %s", m.Index, m.Topic)
+		e.messages = append(e.messages, fmt.Sprintf("%s %s", name, m.State))
+		e.payloads[name] = m.Payload
+		if w.open(m) {
+			e.open = append(e.open, fmt.Sprintf("%s is %s", name, m.State))
+		}
 		e.parked = e.parked || w.parked(m)
 		if topic, _ := w.topic(m.Topic); !topic.Keys.Honoured && w.effects[m.ID] > 1 {
 			e.doubled = append(e.doubled, m.ID)
@@ -63,6 +72,8 @@ func (e *end) ends() error {
 		return fmt.Errorf("the answer %d is not stored, so each retry runs the handler again", last.response.Status)
 	case e.parked:
 		return errors.New("a message stays unknown")
+	case e.calls == nil:
+		return fmt.Errorf("after %v of its clock %s: let App.Topics deliver it sooner, because until then there is no crash", roundsMax*round, strings.Join(e.open, ", "))
 	}
 	return e.consistent()
 }
@@ -72,11 +83,27 @@ func (e *end) keep(other *end) {
 	if !sameResponse(*e.response, *other.response) {
 		e.response = nil
 	}
-	e.fixed = maps.Clone(e.fixed)
-	maps.DeleteFunc(e.fixed, func(key string, row []byte) bool {
-		twin, ok := other.fixed[key]
-		return !ok || !bytes.Equal(row, twin)
+	e.fixed, e.payloads = alike(e.fixed, other.fixed), alike(e.payloads, other.payloads)
+}
+
+// alike are the values that are the same in both.
+func alike(one, other map[string][]byte) map[string][]byte {
+	same := maps.Clone(one)
+	maps.DeleteFunc(same, func(key string, value []byte) bool {
+		twin, ok := other[key]
+		return !ok || !bytes.Equal(value, twin)
 	})
+	return same
+}
+
+// differs is the first value that is not as it must be; "" where there is none.
+func differs(got, want map[string][]byte) (name string) {
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		if !bytes.Equal(got[key], want[key]) {
+			return key
+		}
+	}
+	return ""
 }
 
 // compare says what is wrong with a run that had a crash.
@@ -99,10 +126,11 @@ func (e *end) compare(want *end) error {
 	case e.rows != want.rows:
 		return fmt.Errorf("there are %d rows, without a crash %d", e.rows, want.rows)
 	}
-	for _, key := range slices.Sorted(maps.Keys(want.fixed)) {
-		if row := e.fixed[key]; !bytes.Equal(row, want.fixed[key]) {
-			return fmt.Errorf("row %q is %s, without a crash %s", key, row, want.fixed[key])
-		}
+	if name := differs(e.payloads, want.payloads); name != "" {
+		return fmt.Errorf("%s says %s, without a crash %s", name, e.payloads[name], want.payloads[name])
+	}
+	if key := differs(e.fixed, want.fixed); key != "" {
+		return fmt.Errorf("row %q is %s, without a crash %s", key, e.fixed[key], want.fixed[key])
 	}
 	return nil
 }

@@ -22,6 +22,8 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/lambdaapp"
 	"github.com/idem-go/idem-aws/idem/lambdaapp/environment"
 	"github.com/idem-go/idem-aws/idem/middleware"
@@ -152,6 +154,40 @@ func TestOneBinaryExecutesAndDelivers(t *testing.T) {
 	}
 	if len(d.delivered) != 1 || d.delivered[0] != sent.Message {
 		t.Errorf("delivered %v, want %s once", d.delivered, sent.Message)
+	}
+}
+
+// docs/semantics.md "Leases": where the platform kills the process at a deadline no lease is renewed. A function's time-out may be longer than
+// an execution, so the lease outlives it: another request that took the key over before would run beside the first.
+func TestTheLeaseOutlivesTheInvocation(t *testing.T) {
+	d, wire := deploy(t, "1"), &wirefault.Transport{}
+	d.aws.HTTPClient = &http.Client{Transport: wire}
+	api := d.start(t, environment.API)
+	deadline := time.Now().Add(10 * time.Minute)
+	ctx, cancel := context.WithDeadline(t.Context(), deadline)
+	defer cancel()
+	order := `{"version":"2.0","rawPath":"/orders","headers":{"content-type":"application/json","idempotency-key":"\"order-1\""},
+		"requestContext":{"http":{"method":"POST","path":"/orders"}},"body":"{}"}`
+	if _, err := api.Invoke(ctx, []byte(order)); err != nil {
+		t.Fatal(err)
+	}
+	leased := 0
+	for _, body := range wire.Bodies("PutItem") {
+		var put struct {
+			Item map[string]struct{ N string }
+		}
+		if err := json.Unmarshal(body, &put); err != nil {
+			t.Fatal(err)
+		}
+		if lease, ok := put.Item[schema.LeaseUntil]; ok {
+			leased++
+			if until, err := strconv.ParseInt(lease.N, 10, 64); err != nil || time.UnixMilli(until).Before(deadline) {
+				t.Errorf("the lease ends %v, %v, and the invocation %v", time.UnixMilli(until), err, deadline)
+			}
+		}
+	}
+	if leased != 1 {
+		t.Errorf("%d records with a lease were inserted, want 1: %v", leased, wire.Sent())
 	}
 }
 

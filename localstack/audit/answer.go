@@ -55,8 +55,9 @@ type Stored struct {
 	Body []byte
 }
 
-// AnswerCounts are what [Answers] has judged.
-type AnswerCounts struct{ Keys, Pending, Final, Running, Stored int }
+// AnswerCounts are what [Answers] has judged: keys, those of them that somebody was told to be executed, answers of each kind, and keys
+// whose final answer was compared with the one in the table.
+type AnswerCounts struct{ Keys, Executed, Pending, Final, Running, Stored int }
 
 // Answers holds every answer of a run against I4: of each key all 202s are the same and so are all final answers; the final
 // answer is the stored one, byte for byte; no request that began after the final answer was heard is told that the operation
@@ -130,6 +131,9 @@ func (k *judgedKey) judge(counts *AnswerCounts) {
 				k.blame("two answers to one key: %v, and %v", answers[0], e)
 			}
 		}
+	}
+	if len(k.execute) > 0 {
+		counts.Executed++
 	}
 	if len(k.execute) > 1 {
 		k.blame("two answers say that theirs is the execution: %v, and %v", k.execute[0], k.execute[1])

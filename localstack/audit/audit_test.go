@@ -40,7 +40,7 @@ func TestI4(t *testing.T) {
 	stored := audit.Stored{Final: true, Status: 201, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(`paid`)}
 	broken, counts := audit.Answers(story(), map[audit.Scope]audit.Stored{scope: stored})
 	none(t, broken)
-	if want := (audit.AnswerCounts{Keys: 1, Pending: 2, Final: 2, Running: 2, Stored: 1}); counts != want {
+	if want := (audit.AnswerCounts{Keys: 1, Executed: 1, Pending: 2, Final: 2, Running: 2, Stored: 1}); counts != want {
 		t.Errorf("counted %+v, want %+v", counts, want)
 	}
 	broken, _ = audit.Answers(story(), map[audit.Scope]audit.Stored{scope: {Final: true, Status: 201}}) // encrypted

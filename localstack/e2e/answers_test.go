@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"maps"
 	"net/http"
@@ -38,9 +39,16 @@ func audited(ctx context.Context, left leftovers) (broken []string, err error) {
 	writes, ofWrites := audit.Writes(journal, audit.Tables{
 		Records: deployed.table("IDEMPOTENCY"), Messages: deployed.table("OUTBOX"), IgnoresKeys: topicIgnoresKeys,
 	})
+	seen := audit.Seen{Answers: ofAnswers, Tenants: ofTenants, Writes: ofWrites, Messages: len(left.messages), Whole: all()}
 	fmt.Printf("audit: %d answers heard\n    I4 %+v\n    I5 %+v\n    I7, I8 %+v\nrequests by suite:\n%s\n",
 		len(heard), ofAnswers, ofTenants, ofWrites, &witnessed.ledger)
-	return slices.Concat(answers, tenants, writes, witnessed.ledger.Broken()), nil
+	return slices.Concat(answers, tenants, writes, seen.Nothing(), witnessed.ledger.Broken()), nil
+}
+
+// all says that no test was chosen before others.
+func all() bool {
+	chosen := flag.Lookup("test.run").Value.String()
+	return chosen == "" || chosen == "."
 }
 
 // allHeard are the answers so far.

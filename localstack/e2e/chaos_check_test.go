@@ -53,7 +53,21 @@ func (l *loop) check(t *testing.T, left leftovers) {
 	for _, what := range wrong {
 		t.Error(what)
 	}
+	for _, missing := range l.plan.Missing(l.done()) {
+		t.Errorf("the loop proves nothing: %s", missing)
+	}
 	l.verdict(wrong)
+}
+
+// done is what came of the plan's events and faults.
+func (l *loop) done() chaos.Done {
+	done := chaos.Done{
+		Killed: map[chaos.Victim]int{}, Outages: l.figures.sum(tableKills, outages), Provider: l.met, DynamoDB: l.figures.sum(tableDynamoDB, ""),
+	}
+	for _, victim := range chaos.Victims() {
+		done.Killed[victim] = l.figures.sum(tableKills, killed(victim))
+	}
+	return done
 }
 
 // verdict counts what is wrong by invariant, so that a table without anything wrong says that, too.

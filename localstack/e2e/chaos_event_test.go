@@ -28,7 +28,7 @@ func (l *loop) happen(ctx context.Context, e chaos.Event) {
 		if err = deployed.dynamodb.Down(ctx); err == nil {
 			<-time.After(e.For)
 			err = deployed.dynamodb.Up(ctx)
-			l.figures.add(tableKills, "outages of DynamoDB", 1)
+			l.figures.add(tableKills, outages, 1)
 		}
 	case chaos.Kill:
 		l.summon(ctx, e.Victim)
@@ -39,6 +39,11 @@ func (l *loop) happen(ctx context.Context, e chaos.Event) {
 		l.figures.add(tableKills, fmt.Sprintf("event that failed: %s: %v", e.Action, err), 1)
 	}
 }
+
+// outages is the line that counts them, and killed the one of a function's processes.
+const outages = "outages of DynamoDB"
+
+func killed(victim chaos.Victim) string { return fmt.Sprintf("killed: %s", victim) }
 
 // announce switches the provider's webhooks.
 func announce(ctx context.Context, mode provider.Mode, late time.Duration) error {
@@ -76,7 +81,7 @@ func (l *loop) kill(ctx context.Context, e chaos.Event) {
 	}
 	for _, pid := range pids {
 		if syscall.Kill(pid, syscall.SIGKILL) == nil {
-			l.figures.add(tableKills, fmt.Sprintf("killed: %s", e.Victim), 1)
+			l.figures.add(tableKills, killed(e.Victim), 1)
 		}
 	}
 	l.mourn(ctx)

@@ -39,6 +39,8 @@ type loop struct {
 	began   time.Time
 	// begun counts requests, and open what has no end yet, once the clients are gone.
 	begun, open atomic.Int64
+	// met is how many calls met the provider's faults that are laid out for them.
+	met int
 
 	figures figures
 
@@ -124,7 +126,7 @@ func (l *loop) load(t *testing.T) {
 	wave := len(l.stories) - min(clientsAtOnce, len(l.stories)/4)
 	for i, s := range l.stories {
 		if i == wave {
-			l.met(t)
+			l.await(t)
 			l.stall(t)
 		}
 		if i < wave {
@@ -160,8 +162,8 @@ const (
 // metMax bounds how long the last wave is held back.
 const metMax = 20 * time.Second
 
-// met waits until nearly every message was claimed once, so that it has met the faults which are laid out for it.
-func (l *loop) met(t *testing.T) {
+// await waits until nearly every message was claimed once, so that it has met the faults which are laid out for it.
+func (l *loop) await(t *testing.T) {
 	t.Helper()
 	for began := time.Now(); time.Since(began) < metMax; <-time.After(time.Second) {
 		messages, err := scan(t.Context(), "OUTBOX")
@@ -195,6 +197,7 @@ func (l *loop) killAll(t *testing.T) {
 func (l *loop) stall(t *testing.T) {
 	t.Helper()
 	l.tallyProvider(t)
+	l.met = l.figures.sum(tableProvider, "")
 	var rules []provider.Rule
 	for _, call := range []provider.Kind{
 		provider.Charge, provider.LegacyCharge, provider.Refund, provider.Screening, provider.Release, provider.Payout, provider.LegacyPayout,

@@ -50,6 +50,9 @@ var (
 	ofBalances    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "Account"}}
 	ofLosses      = []Tests{{Packages: "./functions/internal/drift", Run: "^TestWhat"}}
 	ofAPIKeys     = []Tests{{Packages: "./functions/internal/apikey"}}
+	ofLedger      = []Tests{{Packages: "./functions/internal/payments", Run: "Totals|BalancesFollow|Collecting|Fold|BeyondWhatThereIs|WithoutKeys"}}
+	ofPages       = []Tests{{Packages: "./idem/seal/tablekeys ./idem/operator/awsctl ./idem/operator/auditlog ./functions/internal/apikey", Run: "EveryTenant|EveryEncrypted|Entr|ListIs"}}
+	ofDeadlines   = []Tests{{Packages: "./idem/lambdaapp ./functions/api", Run: "LeaseOutlives"}}
 	ofStage       = []Tests{{Packages: "./infra/stage"}}
 	ofPython      = []Tests{{Packages: "./idem/client", Run: "^TestThePythonPackageKeepsTheSharedRules$/^package$"}}
 	ofClient      = []Tests{{Packages: "./idem/client", Run: "Test[^T]|TestT[^h]|TestTh[^e]|TestThe[^TP]"}}
@@ -65,6 +68,7 @@ func Listed() []Mutant {
 		of(ofMiddleware, comparisons), of(ofScope, bounds), of(ofOperator, stories), of(ofStore, wires), of(ofQueue, holds), of(ofPayments, acknowledgements), of(ofAPIKeys, apiKeys), of(ofStage, productions), of(ofApplication, applications),
 		of(ofSimulator, removals), of(ofLateStories, removalsOfLeases), of(ofSimulator, compared), of(ofManyStories, resources),
 		of(ofExamples, mountings), of(ofMiddleware, refusals), of(ofLosses, losses), of(ofBalances, balances),
+		of(ofLedger, ledgers), of(ofPages, pages), of(ofDeadlines, deadlines),
 	)
 }
 

@@ -12,6 +12,8 @@ const (
 	envelopeFile  = "idem/seal/envelope.go"
 	entryFile     = "idem/cache/entry.go"
 	journalFile   = "idem/client/filejournal.go"
+	openFile      = "idem/operator/awsctl/open.go"
+	auditFile     = "idem/operator/auditlog/auditlog.go"
 )
 
 // fingerprints: what makes two requests the same.
@@ -204,6 +206,22 @@ var compared = []Mutant{
 var apiKeys = []Mutant{
 	{Name: "a test key is taken where none is", File: "functions/internal/apikey/apikey.go", Old: "	if k.cfg.RefuseTest && strings", New: "	if k.cfg.RefuseTest && false && strings"},
 	{Name: "a live key is refused where no test key is taken", File: "functions/internal/apikey/apikey.go", Old: " && strings.HasPrefix(bearer, token.Test) {", New: " {"},
+}
+
+// pages: what lists a table lists all of it, and as it is. An emulator's table is one page, and is read strongly whatever is asked.
+var pages = []Mutant{
+	{Name: "the keys of some tenants are copied to the other Region", File: "idem/seal/tablekeys/copy.go", Old: "	for pages.HasMorePages() {", New: "	for first := true; first; first = false {"},
+	{Name: "what can't be opened is looked for on the first page", File: openFile, Old: "	for pages.HasMorePages() {", New: "	for first := true; first; first = false {"},
+	{Name: "what can't be opened is looked for in old rows", File: openFile, Old: "ConsistentRead: aws.Bool(true)", New: "ConsistentRead: aws.Bool(false)"},
+	{Name: "some of a tenant's API keys are shown", File: "functions/internal/apikey/table.go", Old: "	for pages.HasMorePages() {", New: "	for first := true; first; first = false {"},
+	{Name: "a day's later audit entries are shown only", File: auditFile, Old: "		for pager.HasMorePages() {", New: "		for first := true; first; first = false {"},
+	{Name: "an audit entry is shown as it was", File: auditFile, Old: "ConsistentRead: aws.Bool(true)", New: "ConsistentRead: aws.Bool(false)"},
+}
+
+// deadlines: a function's lease outlives its invocation.
+var deadlines = []Mutant{
+	{Name: "a lease ends while its function runs", File: "idem/lambdaapp/application.go", Old: "a.env.function != environment.Operator, a.env.timeout", New: "false, a.env.timeout"},
+	{Name: "a lease ends while the API function runs", File: "functions/api/main.go", Old: "		KillsAtDeadline: true, // as AWS Lambda does\n", New: ""},
 }
 
 // productions: what a stage with real money has by default.

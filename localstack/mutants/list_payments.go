@@ -3,6 +3,9 @@ package mutants
 const (
 	settlementsFile = "functions/internal/payments/settle.go"
 	paymentRowsFile = "functions/internal/payments/rows.go"
+	itemFile        = "functions/internal/payments/item.go"
+	collectFile     = "functions/internal/payments/collect.go"
+	compareFile     = "functions/internal/payments/compare.go"
 	createFile      = "functions/internal/payments/create.go"
 	readFile        = "functions/internal/payments/read.go"
 )
@@ -10,15 +13,30 @@ const (
 // applications: what the payments application itself decides. Stories of the simulator should notice, however they are drawn.
 var applications = []Mutant{
 	{Name: "a payout that is not made gives its funds back twice", File: settlementsFile, Old: "Credit{Tenant: p.Tenant, Account: p.From, Amount: p.Amount, Currency: p.Currency}", New: "Credit{Tenant: p.Tenant, Account: p.From, Amount: 2 * p.Amount, Currency: p.Currency}"},
-	{Name: "a payment is refunded beyond its amount", File: paymentRowsFile, Old: " && p.Refunded <= w.Paid-w.Amount", New: ""},
+	{Name: "stories: a payment is refunded beyond its amount", File: paymentRowsFile, Old: " && p.Refunded <= w.Paid-w.Amount", New: ""},
 	{Name: "a decline is settled as a success", File: settlementsFile, Old: "		return StatusDeclined, o.Reference, nil", New: "		return StatusSucceeded, o.Reference, nil"},
-	{Name: "an account is overdrawn", File: paymentRowsFile, Old: "a.Currency == currency && a.Balance >= max(0, -delta)", New: "a.Currency == currency"},
+	{Name: "stories: an account is overdrawn", File: paymentRowsFile, Old: "a.Currency == currency && a.Balance >= max(0, -delta)", New: "a.Currency == currency"},
 	{Name: "the hold of a payout that was declined stands", File: settlementsFile, Old: "		return following(outbox.Next{Topic: TopicReleases, Undoes: true}, release{payout: c, Because: becauseDeclined, Declined: o.Reference})", New: "		p := c.entity(m.Tenant)\n		p.Status, p.ProviderReference = StatusDeclined, o.Reference\n		return endOfPayout(p, payoutDeclined(\"Declined.\"))"},
 	{Name: "a tenant reads another's payment", File: readFile, Old: "	p, err := r.ledger.Payment(ctx, tenant, id)\n", New: "	p, err := r.ledger.Payment(ctx, tenant, id)\n	if p == nil {\n		p, err = r.ledger.Payment(ctx, \"tenant-a\", id)\n	}\n"},
 	{Name: "a refund that was declined stays reserved", File: settlementsFile, Old: "	if r.Status != StatusSucceeded {", New: "	if r.Status == StatusFailed {"},
 	{Name: "a transfer to a collecting account is credited, and waits too", File: createFile, Old: "	} else {\n		tx.Write(Credit{", New: "	}\n	{\n		tx.Write(Credit{"},
 	{Name: "a transfer debits nobody", File: createFile, Old: "	tx.Write(Debit{Tenant: t.Tenant, Account: t.From, Amount: t.Amount, Currency: t.Currency})\n", New: ""},
-	{Name: "what was folded is folded again", File: paymentRowsFile, Old: "return row.Partition == t.Partition }", New: "return true }"},
+	{Name: "stories: what was folded is folded again", File: paymentRowsFile, Old: "return row.Partition == t.Partition }", New: "return true }"},
+}
+
+// ledgers: how the rows of the table that money is accounted by are read and written. The simulator's stories run on rows of the reference
+// store, so that they see nothing of this.
+var ledgers = []Mutant{
+	{Name: "a payment is refunded beyond its amount", File: itemFile, Old: `":most": num(w.Paid - w.Amount)`, New: `":most": num(w.Paid)`},
+	{Name: "an account is overdrawn", File: itemFile, Old: "	least := max(0, -delta)\n", New: "	least := min(0, -delta)\n"},
+	{Name: "what is settled is settled again", File: itemFile, Old: `aws.String("st = :pending")`, New: `aws.String("st = :pending OR attribute_exists(st)")`},
+	{Name: "what was folded is folded again", File: collectFile, Old: "			ConditionExpression: aws.String(table.Hour + \" = :partition\"),", New: "			ConditionExpression: aws.String(table.Hour + \" = :partition OR attribute_exists(pk)\"),"},
+	{Name: "an account that collects is passed over", File: collectFile, Old: "		if after = page.LastEvaluatedKey; after == nil {\n			return found, malformed", New: "		if after = page.LastEvaluatedKey; true {\n			return found, malformed"},
+	{Name: "what waits to be folded is read as it was", File: collectFile, Old: "KeysAndAttributes{ConsistentRead: aws.Bool(true)}", New: "KeysAndAttributes{ConsistentRead: aws.Bool(false)}"},
+	{Name: "a comparison adds up the first page", File: compareFile, Old: "	for pages := dynamodb.NewScanPaginator(t.Client, &in); pages.HasMorePages(); {", New: "	for pages, first := dynamodb.NewScanPaginator(t.Client, &in), true; first; first = false {"},
+	{Name: "a comparison adds up rows as they were", File: compareFile, Old: "in.ConsistentRead = &t.Name, aws.Bool(true)", New: "in.ConsistentRead = &t.Name, aws.Bool(false)"},
+	{Name: "a row is read as it was before its settlement", File: "functions/internal/payments/ledger.go", Old: "ConsistentRead: aws.Bool(true)", New: "ConsistentRead: aws.Bool(false)"},
+	{Name: "a call that nobody may repeat goes out over an idle connection", File: "functions/internal/payments/provider.go", Old: "	fresh.DisableKeepAlives = true\n", New: ""},
 }
 
 // resources: whose request it is. It takes some hundred stories until two clients of one key ask for refunds of two payments.

@@ -295,6 +295,43 @@ func TestPatienceIsMeasured(t *testing.T) {
 	}
 }
 
+// A test that fails once and not again kills nothing: it is flaky, or the machine was busy. The next tests may.
+func TestATestThatFailsOnceKillsNothing(t *testing.T) {
+	directory := toy(t)
+	flaky := `package toy
+
+import (
+	"os"
+	"testing"
+)
+
+func TestFlaky(t *testing.T) {
+	if Sign(-1) > 0 && os.Mkdir(os.Getenv("FLAKY"), 0o700) == nil {
+		t.Error("the first time only")
+	}
+}
+`
+	if err := os.WriteFile(filepath.Join(directory, "flaky_test.go"), []byte(flaky), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	once, sure := Tests{Packages: ".", Run: "TestFlaky"}, Tests{Packages: ".", Run: "TestSign"}
+	for name, c := range map[string]struct {
+		tests []Tests
+		want  string
+	}{"alone": {[]Tests{once}, "unhealthy: m"}, "beside another": {[]Tests{once, sure}, ""}} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("FLAKY", filepath.Join(t.TempDir(), "failed"))
+			report := run(t, directory, Mutant{Name: "m", File: "sign.go", Old: "return -1", New: "return 1", Tests: c.tests})
+			if c.want == "" && (report.Killed != 1 || len(report.Wrong) > 0) {
+				t.Errorf("%+v, want a kill", report)
+			}
+			if c.want != "" && (report.Killed > 0 || len(report.Wrong) != 1 || !strings.Contains(report.Wrong[0], c.want) || !strings.Contains(report.Wrong[0], "not again")) {
+				t.Errorf("%+v, want %q", report, c.want)
+			}
+		})
+	}
+}
+
 // Tests that fail on the clean code kill nothing.
 func TestTestsThatFailAnywayKillNothing(t *testing.T) {
 	directory := toy(t)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -32,7 +33,7 @@ const (
 	Hung      Fate = "hung"      // the tests did not end in time, and they are slow anyway: nobody knows what they would have said
 	Survived  Fate = "survived"  // no test noticed
 	NotBuilt  Fate = "not built" // it does not compile, so it is no mutant
-	Unhealthy Fate = "unhealthy" // the tests could not be run
+	Unhealthy Fate = "unhealthy" // the tests could not be run, or failed once and not again
 )
 
 // Config is how mutants are run.
@@ -172,7 +173,7 @@ func (l *laboratory) try(ctx context.Context, directory string, m Mutant) (fate 
 	for _, tests := range m.Tests {
 		c := l.measure(ctx, tests)
 		if c.fate != Survived {
-			return Unhealthy, fmt.Sprintf("on the clean code its tests end so: %s\n%s", c.fate, c.output), ctx.Err()
+			return Unhealthy, fmt.Sprintf("on the clean code its tests end so: %s\n%s", c.fate, tail(c.output)), ctx.Err()
 		}
 		patience, sure := l.patience(c.took)
 		became, said := l.test(ctx, overlay, tests, patience)
@@ -180,14 +181,33 @@ func (l *laboratory) try(ctx context.Context, directory string, m Mutant) (fate 
 		case ctx.Err() != nil:
 			return "", "", ctx.Err()
 		case became == Hung && sure:
-			return Stuck, said, nil
+			return Stuck, tail(said), nil
 		case became == Hung: // the next tests may say more
-			fate, output = Hung, fmt.Sprintf("the tests of %s did not end in %v; on the clean code they take %v\n%s", tests.Packages, patience, c.took, said)
+			fate, output = Hung, fmt.Sprintf("the tests of %s did not end in %v; on the clean code they take %v\n%s", tests.Packages, patience, c.took, tail(said))
+		case became == Killed && !l.kills(ctx, overlay, tests, said, patience): // so may the next tests
+			fate, output = Unhealthy, fmt.Sprintf("the tests of %s failed once, and not again\n%s", tests.Packages, tail(said))
 		case became != Survived:
-			return became, said, nil
+			return became, tail(said), nil
 		}
 	}
 	return fate, output, nil
+}
+
+// failedTest is a line that says which test failed.
+var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
+
+// kills runs the tests that failed on the changed code once more: a test that fails now and then, or on a busy machine, is no witness.
+// Where it isn't said which failed, all are run.
+func (l *laboratory) kills(ctx context.Context, overlay string, tests Tests, said string, patience time.Duration) bool {
+	var names []string
+	for _, failed := range failedTest.FindAllStringSubmatch(said, -1) {
+		names = append(names, failed[1])
+	}
+	if len(names) > 0 {
+		tests.Run = "^(" + strings.Join(names, "|") + ")$"
+	}
+	again, _ := l.test(ctx, overlay, tests, patience)
+	return again == Killed
 }
 
 // measure runs a set of tests on the clean code, once; where that fails, once more: a busy machine is no reason to judge nothing.
@@ -239,7 +259,7 @@ func (c Config) overlay(directory string, m Mutant) (string, error) {
 	return overlay, os.WriteFile(overlay, raw, 0o600)
 }
 
-// test runs some tests, on the changed code where there is an overlay.
+// test runs some tests, on the changed code where there is an overlay, and returns what they printed.
 func (c Config) test(ctx context.Context, overlay string, tests Tests, patience time.Duration) (Fate, string) {
 	arguments := []string{"test", "-vet=off", "-failfast", "-short", "-count=1", "-timeout=" + patience.String()}
 	if overlay != "" {
@@ -262,7 +282,7 @@ func (c Config) test(ctx context.Context, overlay string, tests Tests, patience 
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	command.WaitDelay = 10 * time.Second
 	output, err := command.CombinedOutput()
-	return fateOf(bounded, output, err), tail(output)
+	return fateOf(bounded, output, err), string(output)
 }
 
 // timedOut is how the testing package says that its own -timeout ended the tests.
@@ -285,7 +305,7 @@ func fateOf(ctx context.Context, output []byte, err error) Fate {
 }
 
 // tail is the end of what a command printed.
-func tail(output []byte) string {
+func tail(output string) string {
 	const most = 2000
-	return string(output[max(0, len(output)-most):])
+	return output[max(0, len(output)-most):]
 }

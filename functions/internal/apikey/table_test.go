@@ -12,6 +12,8 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/apikey"
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/table"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/internal/token"
 )
 
@@ -60,16 +62,19 @@ func TestTableKeepsWhatIsKnownOfAKey(t *testing.T) {
 	}
 }
 
+// Who looks for a tenant's keys to revoke them is shown all of them, also of a table of many pages.
 func TestListIsByTenantAndCreation(t *testing.T) {
 	s := lambdatest.New(t)
 	for i, tenant := range []string{"tenant-c", "tenant-b", "tenant-b"} {
 		s.Key(t, apikey.Key{ID: token.ID(token.New(token.Live)), Tenant: tenant, Scopes: apikey.Scopes(), Name: tenant, CreatedAt: ms(int64(10 - i))})
 	}
-	all, err := s.KeyTable().List(t.Context(), "")
+	endpoint := dynamotest.Endpoint(t, dynamotest.Names()[0])
+	onPages := apikey.Table{Client: dynamotest.Client(endpoint, lambdatest.Wire(t, &wirefault.Transport{OneAPage: true})), Name: s.APIKeys}
+	all, err := onPages.List(t.Context(), "")
 	if err != nil || len(all) != 4 || all[0].Tenant != lambdatest.Tenant || all[1].CreatedAt != ms(8) || all[2].CreatedAt != ms(9) || all[3].Tenant != "tenant-c" {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if of, err := s.KeyTable().List(t.Context(), "tenant-b"); err != nil || len(of) != 2 {
+	if of, err := onPages.List(t.Context(), "tenant-b"); err != nil || len(of) != 2 {
 		t.Errorf("%+v, %v", of, err)
 	}
 	if none, err := s.KeyTable().List(t.Context(), "tenant"); err != nil || none == nil || len(none) != 0 {

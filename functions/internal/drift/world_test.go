@@ -18,11 +18,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/functions/internal/drift"
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/idemtest"
 	"github.com/idem-go/idem-aws/idem/middleware"
@@ -62,7 +64,7 @@ var prefixes atomic.Int64
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, shards: table.LedgerShards, clock: idemtest.NewClock(begin), client: dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]))}
+	w := &world{T: t, shards: table.LedgerShards, clock: idemtest.NewClock(begin), client: dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]), lambdatest.Wire(t, &wirefault.Transport{}))}
 	prefix := "drift-" + strconv.FormatInt(prefixes.Add(1), 10)
 	var err error
 	w.tables, err = dynamotest.CreateTables(t.Context(), w.client, prefix)

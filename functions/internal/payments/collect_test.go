@@ -199,7 +199,7 @@ func newCollected(t *testing.T, amounts ...int64) collected {
 	t.Helper()
 	url := dynamotest.Endpoint(t, dynamotest.Names()[0])
 	name := "collected-" + strconv.FormatInt(prefixes.Add(1), 10)
-	c := collected{T: t, faults: &wirefault.Transport{}}
+	c := collected{T: t, faults: &wirefault.Transport{OneAPage: true}}
 	c.table = payments.Table{Name: name, Client: dynamotest.Client(url, func(o *dynamodb.Options) {
 		o.HTTPClient, o.Retryer = &http.Client{Transport: c.faults}, aws.NopRetryer{}
 	})}
@@ -351,6 +351,33 @@ func TestCollectRaisesOnly(t *testing.T) {
 		t.Errorf("%+v, %v", did, err)
 	}
 	c.holds(107)
+}
+
+// docs/payments-api.md "Collecting accounts": every one is folded, also those that the index lists on a later page.
+func TestEveryCollectingAccountIsFolded(t *testing.T) {
+	c := newCollected(t, 100)
+	accounts := []string{"acct_c"}
+	for _, id := range []string{"acct_d", "acct_e"} {
+		it := accountItem(payments.Account{Tenant: tenantA, ID: id, Currency: "EUR"})
+		if _, err := c.table.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &c.table.Name, Item: it}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.table.Collect(t.Context(), tenantA, id, 1, noon); err != nil {
+			t.Fatal(err)
+		}
+		accounts = append(accounts, id)
+	}
+	all, err := c.table.Collecting(t.Context())
+	var found []string
+	for _, a := range all {
+		found = append(found, a.ID)
+	}
+	if slices.Sort(found); err != nil || !slices.Equal(found, accounts) {
+		t.Errorf("%v, %v, want %v", found, err, accounts)
+	}
+	if did, err := c.run(); err != nil || did != (payments.Folded{Accounts: len(accounts), Transfers: 1}) {
+		t.Errorf("%+v, %v, want one transfer of %d accounts folded", did, err, len(accounts))
+	}
 }
 
 // While the table does not answer nothing is folded, and the run says so.

@@ -58,6 +58,41 @@ func TestTranslatorsAreEqual(t *testing.T) {
 	})
 }
 
+// docs/payments-api.md: a payment is refunded up to its amount, an account is debited down to zero, and what has ended does not end
+// again, in the table as in the reference store. What draws transactions comes upon these bounds by chance only.
+func TestNothingIsRefundedSpentOrEndedBeyondWhatThereIs(t *testing.T) {
+	clock := idemtest.NewClock(noon)
+	for name, b := range map[string]backend{"memstore": onMemstore(t, clock), "table": onDynamoDB(t, dynamotest.Names()[0])} {
+		t.Run(name, func(t *testing.T) {
+			if err := b.open(t.Context(), payments.Account{Tenant: tenantA, ID: "acct_1", Currency: "EUR", Balance: 100}); err != nil {
+				t.Fatal(err)
+			}
+			refund := func(amount int64) idem.Write {
+				return payments.ReserveRefund{Tenant: tenantA, Payment: "pay_1", Amount: amount, Paid: 120}
+			}
+			debit := func(amount int64) idem.Write {
+				return payments.Debit{Tenant: tenantA, Account: "acct_1", Amount: amount, Currency: "EUR"}
+			}
+			ends := payments.FinishPayment{Tenant: tenantA, ID: "pay_1", Status: payments.StatusSucceeded}
+			for i, c := range []struct {
+				write idem.Write
+				taken bool
+			}{
+				{payments.InsertPayment{Payment: payments.Payment{
+					Tenant: tenantA, ID: "pay_1", Status: payments.StatusPending, Amount: 120, Currency: "EUR", Source: "card_ok", CreatedAt: noon, Message: "op_1.1",
+				}}, true},
+				{refund(1), false}, {ends, true}, {ends, false},
+				{refund(121), false}, {refund(80), true}, {refund(80), false}, {refund(41), false}, {refund(40), true}, {refund(1), false},
+				{debit(101), false}, {debit(60), true}, {debit(41), false}, {debit(40), true}, {debit(1), false},
+			} {
+				if failed := commit(t.Context(), t, b, fmt.Sprintf("%s-%d", name, i), []idem.Write{c.write}); (len(failed) == 0) != c.taken {
+					t.Errorf("%d: %+v: taken %t, want %t", i, c.write, len(failed) == 0, c.taken)
+				}
+			}
+		})
+	}
+}
+
 // drawWrites draws a transaction of the application's writes, no row twice.
 func drawWrites(t *rapid.T, tenant string) []idem.Write {
 	var writes []idem.Write
@@ -137,7 +172,7 @@ func drawRefundWrite(t *rapid.T, tenant, id string) idem.Write {
 }
 
 // commit makes the transaction beside a new record, and returns which writes failed.
-func commit(ctx context.Context, t *rapid.T, b backend, key string, writes []idem.Write) []int {
+func commit(ctx context.Context, t rapid.TB, b backend, key string, writes []idem.Write) []int {
 	scope := idem.Scope{Tenant: tenantA, Operation: "test.write", Key: key}
 	id, err := storage.IDGenerator{Random: zeros{}}.OperationID(scope.RecordKey())
 	if err != nil {
@@ -194,6 +229,13 @@ func rows(ctx context.Context, t *rapid.T, b backend, tenant string) []any {
 			t.Fatal(err)
 		}
 		all = append(all, p)
+	}
+	for _, id := range []string{"re_10", "re_11"} {
+		r, err := b.ledger.Refund(ctx, tenant, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
 	}
 	return all
 }

@@ -3,6 +3,8 @@ package tablekeys_test
 import (
 	"bytes"
 	"errors"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/idem-go/idem-aws/idem/seal"
@@ -81,6 +83,18 @@ func TestCopiedKeysOpenWhatIsSealed(t *testing.T) {
 			t.Errorf("a key that was copied as it was: %v, or another one", err)
 		}
 	})
+}
+
+// Nobody's keys stay behind, however many tenants there are: in the other Region nothing of such a tenant could be read.
+func TestTheKeysOfEveryTenantAreCopied(t *testing.T) {
+	v, _ := wired(t)
+	tenants := []string{"ada", "bob", "eve"}
+	for _, tenant := range tenants {
+		current(t, v.keys, tenant)
+	}
+	if found := slices.Sorted(maps.Keys(all(t, v.keys))); !slices.Equal(found, tenants) {
+		t.Errorf("the keys of %v, want those of %v", found, tenants)
+	}
 }
 
 // An erasure on either side stands, whichever copy comes later.

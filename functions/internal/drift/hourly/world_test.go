@@ -25,10 +25,12 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/drift"
 	"github.com/idem-go/idem-aws/functions/internal/drift/hourly"
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/idemtest"
 	"github.com/idem-go/idem-aws/idem/sdkhttp"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -149,7 +151,8 @@ func (w *world) start(transport http.RoundTripper, change ...func(*hourly.Config
 	w.Helper()
 	logger := slog.New(slog.NewJSONHandler(lines{w}, nil))
 	client := dynamodb.New(w.client.Options(), func(o *dynamodb.Options) {
-		o.HTTPClient = sdkhttp.BufferedBody(&http.Client{Transport: transport})
+		lambdatest.Wire(w.T, &wirefault.Transport{Next: transport})(o)
+		o.HTTPClient = sdkhttp.BufferedBody(o.HTTPClient)
 		o.RetryMaxAttempts = 2
 		o.Retryer = aws.NopRetryer{}
 	})

@@ -3,6 +3,8 @@ package wirefault
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -14,6 +16,10 @@ import (
 type Transport struct {
 	// Next forwards requests. Default http.DefaultTransport.
 	Next http.RoundTripper
+	// OneAPage has each Scan and each Query that sets no limit answered one item a page, as DynamoDB answers one megabyte a
+	// page: who reads the first page only is seen on a table of two rows. What was sent is kept as it was without that.
+	// It is for emulators, which check no signatures.
+	OneAPage bool
 
 	mu        sync.Mutex
 	operation string
@@ -62,6 +68,63 @@ func (t *Transport) Bodies(operation string) [][]byte {
 	return bodies
 }
 
+// Weak are the reads since the last Inject that ask for no strong consistency: they may show a row as it was before a write
+// that has ended. Emulators read strongly whatever is asked, so only the request tells. An index has no strong reads, and is
+// left out.
+func (t *Transport) Weak() []Request {
+	var weak []Request
+	for _, sent := range t.Sent() {
+		if sent.weak() {
+			weak = append(weak, sent)
+		}
+	}
+	return weak
+}
+
+func (r Request) weak() bool {
+	type read struct {
+		IndexName      string
+		ConsistentRead bool
+	}
+	reads := map[string]read{}
+	var err error
+	switch r.Operation {
+	case "GetItem", "Query", "Scan":
+		var one read
+		err = json.Unmarshal(r.Body, &one)
+		reads[""] = one
+	case "BatchGetItem":
+		var batch struct{ RequestItems map[string]read }
+		err = json.Unmarshal(r.Body, &batch)
+		reads = batch.RequestItems
+	}
+	for _, of := range reads {
+		if !of.ConsistentRead && of.IndexName == "" {
+			return true
+		}
+	}
+	return err != nil // nobody knows what it asks for
+}
+
+// String is as in "GetItem {…}".
+func (r Request) String() string { return r.Operation + " " + string(r.Body) }
+
+// oneAPage limits a Scan or a Query that has no limit.
+func oneAPage(operation string, body []byte) ([]byte, error) {
+	if operation != "Scan" && operation != "Query" {
+		return body, nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil {
+		return nil, fmt.Errorf("wirefault: a request that is no JSON: %w", err)
+	}
+	if _, limited := members["Limit"]; limited {
+		return body, nil
+	}
+	members["Limit"] = json.RawMessage("1")
+	return json.Marshal(members)
+}
+
 // RoundTrip implements http.RoundTripper.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
@@ -69,8 +132,13 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	fault := t.meet(r.Context(), Request{operationOf(r), body})
+	if t.OneAPage {
+		if body, err = oneAPage(operationOf(r), body); err != nil {
+			return nil, err
+		}
+	}
 	r = r.Clone(r.Context())
-	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	next := t.Next
 	if next == nil {
 		next = http.DefaultTransport

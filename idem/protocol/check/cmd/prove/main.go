@@ -20,7 +20,7 @@ func main() {
 	rules := flag.Bool("rules", false, "only with a rule removed")
 	stories := flag.Bool("stories", true, "print the story of each rule")
 	flag.Parse()
-	failed := false
+	failed, explored := false, 0
 	byName := map[string]check.Scenario{}
 	for _, sc := range check.Scenarios() {
 		byName[sc.Name] = sc
@@ -30,6 +30,7 @@ func main() {
 		if *large {
 			sc = sc.Enlarged()
 		}
+		explored++
 		r := check.Explore(sc, check.Mutation{}.Off)
 		failed = failed || r.Violation != "" || r.Truncated
 		tell("", sc.Name, r, true)
@@ -38,9 +39,14 @@ func main() {
 		if *large || !strings.Contains(m.Scenario, *only) && !strings.Contains(m.Name, *only) {
 			continue
 		}
+		explored++
 		r := check.Explore(m.In(byName[m.Scenario]), m.Off)
 		failed = failed || (r.Violation == "") != (m.Redundant != "")
 		tell(m.Name, m.Scenario, r, *stories)
+	}
+	if explored == 0 {
+		fmt.Fprintf(os.Stderr, "prove: nothing was explored: no scenario and no rule has %q in its name\n", *only)
+		failed = true
 	}
 	if failed {
 		os.Exit(1)
