@@ -247,6 +247,7 @@ func (d Delivery) keep(state MessageState, now Instant, c *Config) (Delivery, Ac
 	}
 	m := d.Held
 	w := Write{MsgAs: Patch, Msg: Message{State: state, Index: m.Index, Op: m.Op, LookAt: now, Kept: d.Evidence.kept()}}
+	w.Msg.Unfailed = state == Dead && m.State != Dead && m.Detached // and not given up: nothing says that it did not happen
 	switch state {
 	case Evidenced:
 		w.Msg.LookAt = now + c.Topic.SweepGrace

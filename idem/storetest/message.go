@@ -81,9 +81,12 @@ var messageTests = []test{
 		e.ok(e.Store.PatchMessage(e.ctx, kept, open))
 		e.wantMessage(m.ID, ended(held, kept))
 		no := kept
-		no.KeptDelivered, no.KeptDeclined = nil, &storage.Kept{}
+		no.KeptDelivered, no.KeptDeclined, no.Unfailed = nil, &storage.Kept{}, true
 		e.ok(e.Store.PatchMessage(e.ctx, no, open))
-		e.wantMessage(m.ID, ended(*ended(held, kept), no))
+		both := ended(*ended(held, kept), no)
+		e.wantMessage(m.ID, both)
+		e.ok(e.Store.PatchMessage(e.ctx, kept, open))
+		e.wantMessage(m.ID, ended(*both, kept))
 	}},
 	{"a message that is postponed keeps everything else, its revision too", func(e *env) {
 		_, m := e.deferred()
