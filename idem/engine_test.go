@@ -427,6 +427,38 @@ func TestDoStoresNoRejectionThatIsNot4xx(t *testing.T) {
 	}
 }
 
+// A message keeps its provider's answer in the same item: a payload that leaves no room for that is refused before anything happens.
+func TestDoRefusesAPayloadThatLeavesNoRoomForEvidence(t *testing.T) {
+	for name, c := range map[string]struct {
+		op     idem.Operation
+		status int
+	}{
+		"deferred": {idem.Operation{Kind: idem.KindDeferred}, 202}, "atomic": {idem.Operation{Kind: idem.KindAtomic}, 201},
+		"optimistic": {idem.Operation{Kind: idem.KindOptimistic}, 201},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t, nil)
+				orders := w.register(c.op)
+				sending := func(size int) idem.Handler {
+					return func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
+						tx.Write(count("business"))
+						tx.Send("orders.ship", make([]byte, size))
+						return idem.Response{Status: c.status}, nil
+					}
+				}
+				_, err := orders.Do(t.Context(), request("{}"), sending(storage.PayloadBytesMax+1))
+				if err == nil || !strings.Contains(err.Error(), fmt.Sprint(storage.PayloadBytesMax)) {
+					t.Fatalf("%v, want an error that names the bound", err)
+				}
+				w.written(0)
+				w.want(w.do(orders, request("{}"), sending(storage.PayloadBytesMax)), idem.OutcomeExecuted, c.status, "")
+				w.written(1)
+			})
+		})
+	}
+}
+
 func TestDoResponseTooLargeBeforeAnythingIsCommitted(t *testing.T) {
 	for _, op := range kinds {
 		t.Run(string(op.Kind), func(t *testing.T) {
