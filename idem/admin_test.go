@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
@@ -169,6 +170,27 @@ func TestResourceBackedFailuresExpire(t *testing.T) {
 		w.want(w.do(orders, request("{}"), w.alone(402)), idem.OutcomeReplayed, 402, "1")
 		time.Sleep(day + skew)
 		w.want(w.do(orders, request("{}"), w.alone(201)), idem.OutcomeExecuted, 201, "2")
+	})
+}
+
+// A business rejection made nothing that its record could live as long as, also where the handler itself answered with a success.
+func TestResourceBackedRejectionsExpire(t *testing.T) {
+	problem := idem.NewProblem(402, "insufficient_funds", "Insufficient funds", "The account does not hold the amount.")
+	eachKind(t, func(p *idem.Policy) { p.ResourceBacked = true }, func(w *world, orders *idem.Registered) {
+		poor := true
+		handler := func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
+			tx.Write(memstore.Write{Key: "balance", Condition: func([]byte) bool { return !poor }, Failure: idem.Reject(problem)})
+			return idem.Response{Status: 201}, nil
+		}
+		rejected := w.do(orders, request("{}"), handler)
+		if !rejected.ExpiresAt.Equal(time.Now().Add(day)) {
+			w.Errorf("a rejection expires %v, want its retention", rejected.ExpiresAt)
+		}
+		poor = false
+		body := string(problem.Response().Body)
+		w.want(w.do(orders, request("{}"), handler), idem.OutcomeReplayed, 402, body)
+		time.Sleep(day + skew)
+		w.want(w.do(orders, request("{}"), handler), idem.OutcomeExecuted, 201, "")
 	})
 }
 

@@ -215,7 +215,7 @@ func (d drawn) messageWrite(t *testing.T) bool {
 		write = func() error {
 			return store.PatchMessage(context.Background(), storage.MessageEnd{
 				ID: next.ID, Tenant: next.Tenant, Topic: next.Topic, State: next.State, Revision: next.Revision, DoneAt: next.DoneAt, SweepAt: next.SweepAt,
-				KeptDelivered: next.KeptDelivered, KeptDeclined: next.KeptDeclined,
+				KeptDelivered: next.KeptDelivered, KeptDeclined: next.KeptDeclined, Unfailed: next.Unfailed,
 			}, fence)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -396,6 +397,65 @@ func TestDoHandlerErrorOrPanicReleases(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// A rejection is a 4xx: with any other status it is a mistake of the handler's, of which nothing is stored or promised.
+func TestDoStoresNoRejectionThatIsNot4xx(t *testing.T) {
+	for _, status := range []int{0, 200, 202, 399, 500, 503, 999} {
+		for _, op := range kinds {
+			t.Run(fmt.Sprintf("%d, %s", status, op.Kind), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					w := newWorld(t, nil)
+					orders := w.register(op)
+					_, err := orders.Do(t.Context(), request("{}"), func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
+						tx.Write(count("business"))
+						return idem.Response{}, fmt.Errorf("declined: %w", &idem.RejectedError{Problem: idem.Problem{Status: status, Code: "declined", Title: "Declined"}})
+					})
+					var handler *idem.HandlerError
+					if !errors.As(err, &handler) || !strings.Contains(err.Error(), fmt.Sprintf("status %d", status)) {
+						t.Fatalf("%v, want a HandlerError that names the status", err)
+					}
+					if errors.As(err, new(*idem.RejectedError)) {
+						t.Error("the error still is an answer to the client")
+					}
+					w.written(0)
+					w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
+				})
+			})
+		}
+	}
+}
+
+// A message keeps its provider's answer in the same item: a payload that leaves no room for that is refused before anything happens.
+func TestDoRefusesAPayloadThatLeavesNoRoomForEvidence(t *testing.T) {
+	for name, c := range map[string]struct {
+		op     idem.Operation
+		status int
+	}{
+		"deferred": {idem.Operation{Kind: idem.KindDeferred}, 202}, "atomic": {idem.Operation{Kind: idem.KindAtomic}, 201},
+		"optimistic": {idem.Operation{Kind: idem.KindOptimistic}, 201},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t, nil)
+				orders := w.register(c.op)
+				sending := func(size int) idem.Handler {
+					return func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
+						tx.Write(count("business"))
+						tx.Send("orders.ship", make([]byte, size))
+						return idem.Response{Status: c.status}, nil
+					}
+				}
+				_, err := orders.Do(t.Context(), request("{}"), sending(storage.PayloadBytesMax+1))
+				if err == nil || !strings.Contains(err.Error(), fmt.Sprint(storage.PayloadBytesMax)) {
+					t.Fatalf("%v, want an error that names the bound", err)
+				}
+				w.written(0)
+				w.want(w.do(orders, request("{}"), sending(storage.PayloadBytesMax)), idem.OutcomeExecuted, c.status, "")
+				w.written(1)
+			})
+		})
 	}
 }
 

@@ -56,6 +56,8 @@ func TestErrorOfTheHandlerHasNoProblem(t *testing.T) {
 		"the handler's":            &idem.HandlerError{Cause: errors.New("no")},
 		"of an engine it called":   &idem.HandlerError{Cause: &idem.UnavailableError{Cause: idem.ErrNoTime}},
 		"a rejection it passes on": &idem.HandlerError{Cause: &idem.RejectedError{Problem: idem.NewProblem(402, "no_funds", "", "")}},
+		"a rejection with a 200":   &idem.RejectedError{Problem: idem.NewProblem(200, "no_funds", "", "")},
+		"one without a status":     &idem.RejectedError{Problem: idem.Problem{Code: "no_funds"}},
 		"about the request":        canonical.ErrTooLarge,
 		"any other":                context.DeadlineExceeded,
 	} {

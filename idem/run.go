@@ -65,8 +65,12 @@ func serve(ctx context.Context, handler Handler, tx *Tx) (response Response, err
 	}()
 	response, err = handler(ctx, tx)
 	var rejected *RejectedError
-	if err != nil && !errors.As(err, &rejected) {
+	switch {
+	case err == nil:
+	case !errors.As(err, &rejected):
 		err = &HandlerError{Cause: err}
+	case !rejected.stands(): // told, and not wrapped: it is no answer
+		err = &HandlerError{Cause: fmt.Errorf("the handler rejected with status %d, which is not a 4xx: %v", rejected.Problem.Status, err)} //nolint:errorlint // see above
 	}
 	return response, err
 }

@@ -51,6 +51,8 @@ func (tx *Tx) Write(writes ...Write) { tx.writes = append(tx.writes, writes...) 
 
 // Send adds a message to the transaction. It asks for one effect, which the topic's worker makes. Send returns the
 // message's id, which is also the downstream key. A deferred operation sends exactly one message, the first of its chain.
+// A payload has at most [storage.PayloadBytesMax] (240 KiB), so that there is room beside it for what the provider answers: with a
+// larger one the operation fails, and nothing is committed.
 func (tx *Tx) Send(topic string, payload []byte) MessageID {
 	n := len(tx.messages) + 1
 	id := tx.operationID.Message(n)
@@ -76,6 +78,11 @@ func (tx *Tx) validate(kind Kind, resp Response) error {
 		}
 		if status, ok := w.IfConditionFails().Rejects(); ok && (status < 400 || status > 499) {
 			return fmt.Errorf("idem: write %d rejects with status %d, which is not a 4xx", i, status)
+		}
+	}
+	for _, m := range tx.messages {
+		if n := len(m.Payload); n > storage.PayloadBytesMax {
+			return fmt.Errorf("idem: the payload of message %d has %d bytes, at most %d leave room for the provider's answer", m.Index, n, storage.PayloadBytesMax)
 		}
 	}
 	if kind == KindWrapped && len(tx.writes)+len(tx.messages) > 0 {

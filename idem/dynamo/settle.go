@@ -95,14 +95,15 @@ func (t *transaction) settleMessage(s *Store, settlement storage.Settlement) err
 }
 
 // patch is what an end changes of a message: the attributes, and the item that has their values. What it has nothing of
-// among evidence and ttl it leaves alone.
+// among evidence, ttl and flags it leaves alone.
 func (s *Store) patch(end storage.MessageEnd) (it item, attributes []string, err error) {
 	it, err = s.encodeMessage(storage.Message{
 		ID: end.ID, State: end.State, Revision: end.Revision, DoneAt: end.DoneAt, Reference: end.Reference, LastOutcome: end.LastOutcome, SettledBy: end.SettledBy,
 		KeptDelivered: end.KeptDelivered, KeptDeclined: end.KeptDeclined, SweepAt: end.SweepAt, RemoveAt: end.RemoveAt,
+		Unfailed: end.Unfailed,
 	})
 	attributes = slices.Clone(settledOfMessage)
-	for _, attribute := range []string{schema.KeptDelivered, schema.KeptDeclined, schema.TTL} {
+	for _, attribute := range []string{schema.KeptDelivered, schema.KeptDeclined, schema.TTL, schema.Unfailed} {
 		if _, ok := it[attribute]; ok {
 			attributes = append(attributes, attribute)
 		}

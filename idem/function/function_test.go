@@ -228,6 +228,23 @@ func TestRejectionIsStored(t *testing.T) {
 	}
 }
 
+// A rejection without a 4xx is no output and no result: it is the handler's mistake, and what has run wrapped is unknown.
+func TestRejectionThatIsNot4xxIsNoResult(t *testing.T) {
+	for _, kind := range kinds {
+		for _, status := range []int{0, 200, 503} {
+			w := newWorld(t, idem.Config{})
+			fn := w.function(idem.Operation{Kind: kind}, function.Config{})
+			h := failing(w, &idem.RejectedError{Problem: idem.Problem{Status: status, Code: "declined", Title: "Declined"}})
+			as[*idem.HandlerError](t, fn, `{"id":"a"}`, h)
+			if kind == idem.KindWrapped {
+				as[*function.UnknownError](t, fn, `{"id":"a"}`, h)
+				continue
+			}
+			w.want(fn, `{"id":"a"}`, w.returning(kind, "done"), "done", false)
+		}
+	}
+}
+
 // An output that is too large fails before anything is committed; what has run wrapped is not run again, and its error is
 // another one.
 func TestOutputTooLarge(t *testing.T) {

@@ -191,6 +191,7 @@ func (e endMessage) apply(s *Store) {
 	if e.End.KeptDeclined != nil {
 		m.KeptDeclined = e.End.KeptDeclined
 	}
+	m.Unfailed = m.Unfailed || e.End.Unfailed
 	if !e.End.RemoveAt.IsZero() {
 		m.RemoveAt = e.End.RemoveAt
 	}

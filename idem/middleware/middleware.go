@@ -47,7 +47,7 @@ type Identity struct {
 }
 
 // The errors by which Config.Identify refuses a caller; an [*idem.RejectedError] does so with a problem of the application's
-// own. Any other error means that the caller could not be identified for the moment, and is answered with 503.
+// own, whose status is a 4xx. Any other error means that the caller could not be identified for the moment, and is answered with 503.
 var (
 	// ErrUnauthenticated is answered with 401.
 	ErrUnauthenticated = errors.New("middleware: unauthenticated")
@@ -144,9 +144,12 @@ func (c Config) validate() error {
 func (m *Middleware) identify(r *http.Request) (Identity, *refusal) {
 	identity, err := m.cfg.Identify(r)
 	var rejected *idem.RejectedError
+	if errors.As(err, &rejected) {
+		if problem, _, ok := idem.ProblemOf(rejected); ok {
+			return Identity{}, &refusal{problem.Response()}
+		}
+	}
 	switch {
-	case errors.As(err, &rejected):
-		return Identity{}, &refusal{rejected.Problem.Response()}
 	case errors.Is(err, ErrUnauthenticated):
 		return Identity{}, refuse(http.StatusUnauthorized, codeUnauthorized, "Unauthorized", "The request carries no valid credentials.").
 			with("Www-Authenticate", "Bearer") // RFC 9110 section 15.5.2: a 401 must carry a challenge

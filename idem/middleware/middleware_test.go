@@ -70,6 +70,8 @@ func identify(r *http.Request) (middleware.Identity, error) {
 		return middleware.Identity{}, middleware.ErrForbidden
 	case "suspended":
 		return middleware.Identity{}, &idem.RejectedError{Problem: idem.NewProblem(http.StatusForbidden, "suspended", "Suspended", "The tenant is suspended.")}
+	case "without a status":
+		return middleware.Identity{}, &idem.RejectedError{Problem: idem.Problem{Code: "suspended", Title: "Suspended"}}
 	case "outage":
 		return middleware.Identity{}, errors.New("nobody can be asked")
 	case "misconfigured":

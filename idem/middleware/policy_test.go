@@ -97,6 +97,7 @@ func TestReadAnswersErrors(t *testing.T) {
 	a := newAPI(t, nil)
 	answers := map[string]error{
 		"/rejected": &idem.RejectedError{Problem: idem.NewProblem(404, "order_not_found", "Not Found", "There is none.")},
+		"/mistaken": &idem.RejectedError{Problem: idem.Problem{Code: "order_not_found", Title: "Not Found"}},
 		"/busy":     &idem.UnavailableError{RetryAfter: 3 * time.Second, Cause: context.DeadlineExceeded},
 		"/broken":   context.DeadlineExceeded,
 		"/silent":   nil,
@@ -104,7 +105,7 @@ func TestReadAnswersErrors(t *testing.T) {
 	for path, err := range answers {
 		a.mux.Handle("GET "+path, a.mw.Read(func(context.Context, *middleware.Request) (idem.Response, error) { return idem.Response{}, err }))
 	}
-	for path, want := range map[string]int{"/rejected": 404, "/busy": 503, "/broken": 500, "/silent": 500} {
+	for path, want := range map[string]int{"/rejected": 404, "/mistaken": 500, "/busy": 503, "/broken": 500, "/silent": 500} {
 		r := a.do(ask{method: "GET", path: path})
 		r.wants(t, want, "")
 		r.code(t)

@@ -35,6 +35,7 @@ func TestRefusals(t *testing.T) {
 		{"wrong credentials", key(ask{tenant: "wrong"}), 403, "forbidden"},
 		{"with a problem of its own", key(ask{tenant: "suspended"}), 403, "suspended"},
 		{"nobody can authenticate", key(ask{tenant: "outage"}), 503, header.CodeStoreUnavailable},
+		{"refused without a status", key(ask{tenant: "without a status"}), 503, header.CodeStoreUnavailable},
 		{"no tenant fails closed", key(ask{tenant: "misconfigured"}), 500, "internal_error"},
 		{"authentication comes before the key", ask{tenant: "-"}, 401, "unauthorized"},
 		{"a panic is an answer", key(ask{tenant: "panics"}), 500, "internal_error"},

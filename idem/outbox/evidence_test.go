@@ -218,3 +218,45 @@ func TestAWebhooksDeclineOfNobodyKnowsWhichAttemptIsKept(t *testing.T) {
 		t.Error("the evidence is lost")
 	}
 }
+
+// What the store refuses to settle, time and again, waits for somebody who mends it: an operator is told by the second try on, it is
+// tried more and more rarely, and settled once it is mended.
+func TestASettlementThatTheStoreRefusesForGoodIsToldAndSlowsDown(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept()
+	sends, broken := 0, true
+	w.store.Each(func(c faulty.Call) faulty.Fault {
+		return func(ctx context.Context, run func(context.Context) error) error {
+			if c == faulty.Settle && broken {
+				sends++
+				return errors.New("ValidationError: an operand in the update expression has an incorrect data type")
+			}
+			return run(ctx)
+		}
+	})
+	w.deliver(id)
+	if m := w.message(id); m.State != storage.MessageEvidenced || w.logged("outbox.settle_failed") != 0 {
+		t.Fatalf("message is %s after %d alarms, want it evidenced: its credentials may just have expired", m.State, w.logged("outbox.settle_failed"))
+	}
+	w.drain(time.Minute)
+	if w.logged("outbox.settle_failed") == 0 {
+		t.Error("nobody was told within a minute")
+	}
+	for range 3 * 24 * 4 {
+		_, err := w.sweep(t.Context())
+		w.ok(err)
+		w.drain(15 * time.Minute)
+	}
+	told := w.logged("outbox.settle_failed")
+	if told < 3 || told > 100 || sends > 3_000 {
+		t.Errorf("told %d times in three days, sent %d times", told, sends)
+	}
+	w.want(id, storage.MessageEvidenced, storage.StatePending, 202, "", 1)
+	broken = false
+	for range 8 {
+		_, err := w.sweep(t.Context())
+		w.ok(err)
+		w.drain(15 * time.Minute)
+	}
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+}

@@ -144,6 +144,60 @@ func TestADeclineAfterADetachedMessageWasGivenUpWritesNothingTwice(t *testing.T)
 	}
 }
 
+// A decline that can't be settled buries a detached message of which no call is known: nobody has told the application that it did
+// not happen, so that the decline is settled, once, by a redrive as by a person. Neither rings as if both had been written.
+func TestADeclineThatBuriedADetachedMessageIsSettled(t *testing.T) {
+	declined := outbox.Declined{Reference: "no"}
+	restored := func(c *outbox.Config) { c.RefuseBefore = noon.Add(time.Minute) }
+	for name, c := range map[string]struct {
+		config func(*outbox.Config)
+		script []string
+		ends   func(w *world, id idem.MessageID) error
+	}{
+		"restored, redriven": {restored, nil, redrives},
+		"restored, a person's word": {restored, nil, func(w *world, id idem.MessageID) error {
+			_, err := w.operator.Settle(w.Context(), id, w.seen(id), declined)
+			return err
+		}},
+		"not executed, then declined, redriven": {nil, []string{"429"}, redrives},
+	} {
+		t.Run(name, func(t *testing.T) {
+			broken := true
+			w := newWorld(t, options{config: c.config, topic: func(topic *outbox.Topic) {
+				topic.Settle = func(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
+					if broken {
+						return outbox.Settlement{}, errors.New("the funds are not reserved")
+					}
+					more := func(row []byte) []byte { return append(row, o.Name()+";"...) }
+					return outbox.Settlement{Writes: []idem.Write{memstore.Write{Key: "payment " + string(m.ID), Apply: more}}}, nil
+				}
+			}})
+			id := w.accept(func(m *storage.Message) { m.Detached = true })
+			if w.provider.script = c.script; c.script != nil {
+				w.deliver(id)
+			}
+			if _, err := w.worker.Settle(t.Context(), id, declined); err != nil {
+				t.Error(err)
+			}
+			if m := w.message(id); m.State != storage.MessageDead || m.KeptDeclined == nil || !m.OpenSince.IsZero() {
+				t.Fatalf("message %+v, want it dead with its decline, and no call known", m)
+			}
+			broken = false
+			w.clock.Add(time.Hour)
+			w.ok(c.ends(w, id))
+			m, row := w.message(id), string(w.inner.Row("payment "+string(id)))
+			if m.State != storage.MessageDeclined || row != "declined;" || w.logged("outbox.evidence_differs") != 0 {
+				t.Errorf("message is %s, written %q, %d alarms; want it declined, once and silently", m.State, row, w.logged("outbox.evidence_differs"))
+			}
+		})
+	}
+}
+
+func redrives(w *world, id idem.MessageID) error {
+	_, err := w.operator.Redrive(w.Context(), id, w.seen(id))
+	return err
+}
+
 // Only what was done lives as long as its resource, whatever status the answer of an undone operation has.
 func TestAnUndoneOperationExpiresAfterItsRetention(t *testing.T) {
 	w := newWorld(t, options{topic: settling(func(m storage.Message, o outbox.Outcome, said *outbox.Settlement) error {

@@ -56,6 +56,7 @@ func (x *delivery) patched(end storage.MessageEnd) {
 	if end.KeptDeclined != nil {
 		m.KeptDeclined = end.KeptDeclined
 	}
+	m.Unfailed = m.Unfailed || end.Unfailed
 }
 
 // finished tells of a message that has its end, or keeps evidence until it can have one.
@@ -165,6 +166,9 @@ func (x *delivery) alarms(ctx context.Context, alarms protocol.Alarm, m storage.
 		if alarms&a.alarm != 0 {
 			x.alarm(ctx, a.event, m, "outcome", x.evidence().Name())
 		}
+	}
+	if alarms&protocol.AlarmRefused != 0 {
+		x.alarm(ctx, "outbox.settle_failed", m, "outcome", x.evidence().Name(), "error", x.cause, "next_attempt_at", m.SweepAt)
 	}
 }
 

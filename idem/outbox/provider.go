@@ -162,6 +162,8 @@ func (x *delivery) followable(next Next, asked protocol.Asked) error {
 		return errors.New("outbox: the operation is already complete, so its settle can't send a next message")
 	case !known:
 		return &TopicError{next.Topic}
+	case len(next.Payload) > storage.PayloadBytesMax:
+		return fmt.Errorf("outbox: settle of %s sends a payload of %d bytes, at most %d leave room for the provider's answer", m.Topic, len(next.Payload), storage.PayloadBytesMax)
 	case m.Index >= ChainMax:
 		return fmt.Errorf("outbox: a chain of more than %d messages", ChainMax)
 	case asked == protocol.AskNotExecuted && (m.Index == 1 || m.Undoes):
@@ -184,7 +186,7 @@ func keptOf(o Outcome, contradicts bool) *storage.Kept {
 	}
 	most := EvidenceBytesMax
 	if contradicts {
-		most = contradictionBytesMax
+		most = ContradictionBytesMax
 	}
 	kept.Evidence = kept.Evidence[:min(len(kept.Evidence), most)]
 	return &kept
@@ -197,7 +199,11 @@ func keptIn(kept *storage.Kept) storage.Kept {
 	return *kept
 }
 
-// EvidenceBytesMax bounds the evidence that is kept on a message, which must fit into one item with its payload.
-const EvidenceBytesMax = 128 << 10
-
-const contradictionBytesMax = 16 << 10
+// The evidence that is kept on a message is cut to these lengths, so that it fits into one item with any payload
+// ([storage.PayloadBytesMax]).
+const (
+	// EvidenceBytesMax bounds the evidence that came first, which settles the message.
+	EvidenceBytesMax = 128 << 10
+	// ContradictionBytesMax bounds what contradicts it.
+	ContradictionBytesMax = 16 << 10
+)

@@ -102,6 +102,10 @@ func TestFailedSettlementKeepsItsEvidence(t *testing.T) {
 			said.Next = &outbox.Next{Topic: "not.registered"}
 			return nil
 		}),
+		"a next message without room for its evidence": settling(func(_ storage.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+			said.Next = &outbox.Next{Topic: topicName, Payload: make([]byte, storage.PayloadBytesMax+1)}
+			return nil
+		}),
 		"two writes of one row": settling(func(_ storage.Message, _ outbox.Outcome, said *outbox.Settlement) error {
 			said.Writes = append(said.Writes, said.Writes...)
 			return nil

@@ -96,7 +96,7 @@ type Settlement struct {
 
 // Next is the next message of an operation's chain.
 type Next struct {
-	// Topic is a registered topic, and Payload what it is given.
+	// Topic is a registered topic, and Payload what it is given, at most [storage.PayloadBytesMax] (240 KiB).
 	Topic   string
 	Payload []byte
 	// Undoes says that the message undoes an earlier one of the chain. Once it is delivered the operation has failed, with the

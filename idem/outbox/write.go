@@ -123,6 +123,7 @@ func (x *delivery) messageEnd(w protocol.Write) storage.MessageEnd {
 	end := storage.MessageEnd{
 		ID: x.id, Tenant: x.row.Tenant, Topic: x.row.Topic, Sealed: x.row.Sealed, State: translation.StateOf(w.Msg.State), Revision: storage.NameOf[storage.Revision](w.Msg.Revision),
 		DoneAt: translation.TimeOf(w.Msg.Done), SweepAt: translation.TimeOf(w.Msg.LookAt), Reference: x.row.Reference, LastOutcome: x.row.LastOutcome,
+		Unfailed: w.Msg.Unfailed,
 	}
 	var o Outcome
 	switch {

@@ -70,6 +70,7 @@ func (a As) message(stored, next Message) Message {
 		stored.State, stored.Revision, stored.Done, stored.LookAt = next.State, next.Revision, next.Done, next.LookAt
 		stored.Kept |= next.Kept
 		stored.Ended = stored.Ended || next.Ended
+		stored.Unfailed = stored.Unfailed || next.Unfailed
 	case Postpone:
 		stored.LookAt = next.LookAt
 	case Leave, Check, Renew, End: // the last two are of records

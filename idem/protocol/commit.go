@@ -59,9 +59,12 @@ func (x Execution) fence(now Instant) Fence {
 	return freeKey(now)
 }
 
-// store stores an answer with one write.
+// store stores a rejection, or a server's error, with one write: it made nothing that its record could live as long as, whatever the
+// handler answered.
 func (x Execution) store(answer Answer, now Instant, c *Config) (Execution, Action) {
-	rec := completed(x.Held, answer, c.Life, true, now, x.skew(c))
+	life := c.Life
+	life.Endless = life.Endless && c.off(RejectionLasts)
+	rec := completed(x.Held, answer, life, true, now, x.skew(c))
 	return x.send(Storing, Write{RecIf: x.fence(now), RecAs: Put, Rec: rec}, x.Plan.CommitUntil)
 }
 

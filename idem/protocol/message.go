@@ -39,8 +39,8 @@ type Message struct {
 	// earlier phase of its chain. Sealed says that nobody can open its payload any more, Foreign that its reader does
 	// not know its topic, or can't read it: another release sends it.
 	Detached, Undoes, Sealed, Foreign bool
-	// Refused says that the provider refused the last call: no further one is wanted. Unfailed says that it is dead and its
-	// record could not be failed with it. Ended says that its chain is at its end: it may go a retention later.
+	// Refused says that the provider refused the last call: no further one is wanted. Unfailed says that it is dead and nobody
+	// was told that it did not happen: its record could not be failed with it, or evidence buried it beside a complete one. Ended says that its chain is at its end: it may go a retention later.
 	Refused, Unfailed, Ended bool
 	// Kept is the evidence that could not be settled yet.
 	Kept Kept

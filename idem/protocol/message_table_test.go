@@ -155,9 +155,15 @@ func TestSettlementEnds(t *testing.T) {
 					{"a business write refused", refused(CondUndeclared, Message{})},
 					{"contention", Reply{Code: Contention}},
 					{"no reply", Reply{Code: Lost}},
+					{"it can't be done", Reply{Code: Broken}},
+					{"it can't be done, again", Reply{Code: Broken}},
 				} {
 					c := topicConfig(true, true)
-					d, _ := come(Delivery{Errand: Tidings, Evidence: evidence}, messages()[15].m, Meant{Continues: continues}, c)
+					m := messages()[15].m
+					if reply.name == "it can't be done, again" {
+						m.State, m.Kept = Evidenced, evidence.kept()
+					}
+					d, _ := come(Delivery{Errand: Tidings, Evidence: evidence}, m, Meant{Continues: continues}, c)
 					_, a := d.Next(Input{What: Replied, Now: d.At.Until, Reply: reply.r}, c)
 					row("  %-26s → %s", reply.name, a.told())
 				}

@@ -29,7 +29,7 @@ var outcomeNames = [...]string{
 	"", "delivered", "declined", "not executed", "never left", "ambiguous", "refused", "refused, unproven", "absent", "unclear",
 }
 
-var alarmNames = []string{"message gone", "late evidence", "contradiction", "unsettled", "unfailed", "weak evidence"}
+var alarmNames = []string{"message gone", "late evidence", "contradiction", "unsettled", "unfailed", "weak evidence", "refused to settle"}
 
 func listed(names []string, bits uint16) string {
 	var out []string

@@ -78,4 +78,5 @@ const (
 	KeptIsCalled    // what keeps a definite answer is claimed and called again
 	UncalledCounts  // a call that never left counts as an attempt
 	OthersJudged    // a message of another release is judged as one's own
+	RejectionLasts  // a rejection lives as long as the resource that it did not make
 )

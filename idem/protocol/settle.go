@@ -151,6 +151,9 @@ func (d Delivery) settleDecided(v Verdict, in Input, c *Config) (Delivery, Actio
 		next.Attempts++
 		return d.put(next, in.Now, c)
 	case v != Conflict: // what can't be settled now is kept now
+		if d.Held.State == Evidenced && v == Nothing && d.At.Refused {
+			d.Alarms |= AlarmRefused
+		}
 		return d.keep(Evidenced, in.Now, c)
 	case conds&CondMessage != 0 && !d.own(m):
 		return d.overtaken(m, in.Now, c)
@@ -247,9 +250,10 @@ func (d Delivery) keep(state MessageState, now Instant, c *Config) (Delivery, Ac
 	}
 	m := d.Held
 	w := Write{MsgAs: Patch, Msg: Message{State: state, Index: m.Index, Op: m.Op, LookAt: now, Kept: d.Evidence.kept()}}
+	w.Msg.Unfailed = state == Dead && m.State != Dead && m.Detached // and not given up: nothing says that it did not happen
 	switch state {
 	case Evidenced:
-		w.Msg.LookAt = now + c.Topic.SweepGrace
+		w.Msg.LookAt = now + d.rest(now, c)
 	case m.State: // it is only added to; of what is dead an operator is told again
 		if state != Dead {
 			w.Msg.LookAt = m.LookAt
@@ -266,6 +270,19 @@ func (d Delivery) keep(state MessageState, now Instant, c *Config) (Delivery, Ac
 		w.MsgIf.NotDead = state == Evidenced
 	}
 	return d.send(Keeping, w, now+c.Topic.KeepFor)
+}
+
+// refusedMost bounds the pause before what the store refuses to settle is tried again.
+const refusedMost Millis = 60 * 60 * 1000
+
+// rest is how long what can't be settled is left alone. The store may refuse it for good, where nothing is in its way: a write that
+// can't be made of its item, or that the role may not make. A first time credentials may just have expired. From the second on an
+// operator is told each time, and it is tried again after as long as the message is old: once it is mended, it is settled.
+func (d Delivery) rest(now Instant, c *Config) Millis {
+	if d.Alarms&AlarmRefused == 0 {
+		return c.Topic.SweepGrace
+	}
+	return max(c.Topic.SweepGrace, min(now-d.Held.began(c), refusedMost))
 }
 
 // only says that this delivery alone has the evidence: its own call brought it, and the provider can be asked for it neither

@@ -4,6 +4,11 @@ import (
 	"math"
 )
 
+// PayloadBytesMax bounds the payload of a message: with the largest evidence that is kept beside it and all else that a message
+// has, it fits into an item of DynamoDB, which has at most 400 KiB. A message with a larger one could be called for, and not keep
+// what came of it. Larger data belongs elsewhere, and its name into the payload.
+const PayloadBytesMax = 240 << 10
+
 // ResponseBound is a store that says how large a response it takes. idem.New compares the engine's bound with it:
 // otherwise the store would refuse a response only after the work is done.
 type ResponseBound interface {

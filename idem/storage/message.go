@@ -102,7 +102,8 @@ type Message struct {
 	// Attempts counts the calls since the last redrive that neither delivered nor declined, Died the claims whose worker died.
 	Attempts, Died int
 	// Refused says that the provider refused the last call, so that no other is made. Unfailed says that the message is
-	// dead and its record could not be failed with it.
+	// dead and nobody was told that it did not happen: its record could not be failed with it, or, of a detached message,
+	// evidence that could not be settled buried it.
 	Refused, Unfailed bool
 	// Undoes says that the message undoes an earlier message of its chain. Once it is delivered the operation fails.
 	Undoes bool

@@ -129,6 +129,8 @@ type MessageEnd struct {
 	SettledBy   Settler
 	// KeptDelivered and KeptDeclined are kept on the message; nil removes nothing.
 	KeptDelivered, KeptDeclined *Kept
+	// Unfailed makes the message so, as in [Message]; false leaves it.
+	Unfailed bool
 	// SweepAt is the message's place in its queue, if its state is not final.
 	SweepAt time.Time
 	// RemoveAt is the message's, if its operation has ended; zero leaves it.

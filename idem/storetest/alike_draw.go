@@ -188,7 +188,7 @@ func (a *alike) end(target storage.Message) storage.MessageEnd {
 	m := a.rewrites(target)
 	end := storage.MessageEnd{
 		ID: m.ID, Tenant: m.Tenant, Topic: m.Topic, State: m.State, Revision: m.Revision, SweepAt: m.SweepAt, LastOutcome: "an answer", Reference: "ch_1",
-		SettledBy: pick(a, []storage.Settler{"", storage.SettledByWebhook, storage.SettledByOperator}), KeptDelivered: a.kept(), KeptDeclined: a.kept(),
+		SettledBy: pick(a, []storage.Settler{"", storage.SettledByWebhook, storage.SettledByOperator}), KeptDelivered: a.kept(), KeptDeclined: a.kept(), Unfailed: pick(a, []bool{false, true}),
 	}
 	if m.State.Final() {
 		end.DoneAt, end.RemoveAt = base.Add(time.Second), m.RemoveAt

@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"bytes"
 	"errors"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -81,9 +83,32 @@ var messageTests = []test{
 		e.ok(e.Store.PatchMessage(e.ctx, kept, open))
 		e.wantMessage(m.ID, ended(held, kept))
 		no := kept
-		no.KeptDelivered, no.KeptDeclined = nil, &storage.Kept{}
+		no.KeptDelivered, no.KeptDeclined, no.Unfailed = nil, &storage.Kept{}, true
 		e.ok(e.Store.PatchMessage(e.ctx, no, open))
-		e.wantMessage(m.ID, ended(*ended(held, kept), no))
+		both := ended(*ended(held, kept), no)
+		e.wantMessage(m.ID, both)
+		e.ok(e.Store.PatchMessage(e.ctx, kept, open))
+		e.wantMessage(m.ID, ended(*both, kept))
+	}},
+	{"a message with the largest payload keeps evidence that contradicts itself", func(e *env) {
+		for _, deliveredFirst := range []bool{true, false} {
+			_, m := e.deferred()
+			held := e.claimed(m)
+			held.Payload = bytes.Repeat([]byte{0xfe}, storage.PayloadBytesMax)
+			e.ok(e.Store.UpdateMessage(e.ctx, held, storage.FenceOfMessage(m)))
+			most, rest := &storage.Kept{Reference: "ch_1", Evidence: make([]byte, outbox.EvidenceBytesMax)}, &storage.Kept{Reference: "ch_2", Evidence: make([]byte, outbox.ContradictionBytesMax)}
+			one := delivered(m)
+			one.State, one.DoneAt, one.SweepAt = storage.MessageEvidenced, time.Time{}, base.Add(time.Hour)
+			other := one
+			if deliveredFirst {
+				one.KeptDelivered, other.KeptDeclined = most, rest
+			} else {
+				one.KeptDeclined, other.KeptDelivered = most, rest
+			}
+			e.ok(e.Store.PatchMessage(e.ctx, one, open))
+			e.ok(e.Store.PatchMessage(e.ctx, other, open))
+			e.wantMessage(m.ID, ended(*ended(held, one), other))
+		}
 	}},
 	{"a message that is postponed keeps everything else, its revision too", func(e *env) {
 		_, m := e.deferred()

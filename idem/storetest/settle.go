@@ -330,6 +330,7 @@ func ended(m storage.Message, end storage.MessageEnd) *storage.Message {
 	if end.KeptDeclined != nil {
 		m.KeptDeclined = end.KeptDeclined
 	}
+	m.Unfailed = m.Unfailed || end.Unfailed
 	if !end.RemoveAt.IsZero() {
 		m.RemoveAt = end.RemoveAt
 	}

@@ -72,7 +72,7 @@ var deliveries = []Mutant{
 	{Name: "an answer that is not known leaves no call open", File: callFile, Old: "	default:\n		if m = backOff(m, at, true, c);", New: "	default:\n		if m = backOff(m, at, false, c);"},
 	{Name: "a refusal after an open call ends it", File: callFile, Old: "	case OutRefused:\n		if d.OpenBefore {", New: "	case OutRefused:\n		if d.OpenBefore && false {"},
 	{Name: "delivered settles only what was seen, and is lost to a race", File: decideFile, Old: "	return Fence{Op: m.Op, Open: true}\n", New: "	return seenMessage(m, c)\n"},
-	{Name: "what can't be settled is forgotten", File: decideFile, Old: "	case v != Conflict: // what can't be settled now is kept now\n		return d.keep(Evidenced, in.Now, c)\n", New: ""},
+	{Name: "what can't be settled is forgotten", File: decideFile, Old: "		return d.keep(Evidenced, in.Now, c)\n	case conds&CondMessage != 0 && !d.own(m):", New: "		return d.over(Unavailable)\n	case conds&CondMessage != 0 && !d.own(m):"},
 }
 
 // people: what those are told who decide. The cuts of their calls should show it.

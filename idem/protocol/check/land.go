@@ -44,6 +44,7 @@ var violations = [...]string{
 	"called again although its answer is known",
 	"given up after attempts of which none was made",
 	"changed by a release that does not know its topic",
+	"a rejection never expires",
 	"stuck: faults have stopped and nobody can end it",
 }
 
@@ -85,6 +86,7 @@ const (
 	vRecalled
 	vUntried
 	vForeign
+	vEndless
 	vStuck
 )
 
@@ -273,6 +275,9 @@ func (w *world) final(s *state, i int, before *p.Record) {
 	}
 	if t.final != r.Answer {
 		s.fail(vAnswers)
+	}
+	if r.Expires == 0 && r.Answer != resolved && r.Answer < handlers { // nothing that a handler made
+		s.fail(vEndless)
 	}
 	if promised < t.promised && w.errand(i) != p.EndLife {
 		s.fail(vShorter)

@@ -89,6 +89,7 @@ func holderMutations() []Mutation {
 		{Name: "what was freed holds its key until somebody executes it", Keeps: expiry, Scenario: "atomic, another payload", Off: p.Without(p.NoFreedEnd)},
 		{Name: "absence is proof at once", Keeps: visits, Scenario: "wrapped", Off: p.Without(p.NoProof)},
 		{Name: "absence counts from the answer", Keeps: visits, Scenario: "wrapped, slow provider", Off: p.Without(p.AbsentFromAnswer)},
+		{Name: "a rejection lives as long as a resource that was not made", Keeps: policies, Scenario: "as long as its resource", Off: p.Without(p.RejectionLasts)},
 		{Name: "observe mode stores permission", Keeps: policies, Scenario: "observed beside enforced", Off: p.Without(p.ObservedIsSafe)},
 		{Name: "what was observed permits", Keeps: policies, Scenario: "observed twice, wrapped", Off: p.Without(p.ObservedPermits)},
 		{Name: "what was observed permits a take-over", Keeps: policies, Scenario: "observed twice, atomic", Off: p.Without(p.ObservedPermits)},

@@ -159,7 +159,7 @@ func amendScenarios() []Scenario {
 		{Name: "extended twice", Config: base(p.Atomic), Actors: [4]Actor{client, errand(p.Extend), errand(p.Extend), ahead}, Wire: 1,
 			Budget: Budget{Total: 1, Lost: 1, Late: 1, TTL: 1, Ticks: 8}},
 		{Name: "as long as its resource", Config: with(base(p.Atomic), func(c *p.Config) { c.Life.Endless = true }), Actors: [4]Actor{client, ahead, errand(p.EndLife)}, Wire: 2,
-			Budget: Budget{Total: 2, Lost: 1, Late: 1, Slow: 1, TTL: 1, Ticks: 6}},
+			Budget: Budget{Total: 2, Lost: 1, Late: 1, Slow: 1, Poor: 1, TTL: 1, Ticks: 6}},
 		{Name: "tombstone", Config: with(base(p.Atomic), func(c *p.Config) { c.Life = p.Life{Retention: 2, Held: 2} }), Actors: [4]Actor{client, {Role: Client, Skew: 1, Runs: 2}}, Wire: 1,
 			Budget: Budget{Total: 1, Lost: 1, Late: 1, TTL: 1, Ticks: 7}},
 	}

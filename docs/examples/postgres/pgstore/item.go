@@ -236,6 +236,7 @@ func newEndMessage(end storage.MessageEnd, fence storage.MessageFence) (*changeM
 		if end.KeptDeclined != nil {
 			m.KeptDeclined = end.KeptDeclined
 		}
+		m.Unfailed = m.Unfailed || end.Unfailed
 		if !end.RemoveAt.IsZero() {
 			m.RemoveAt = end.RemoveAt
 		}
