@@ -48,7 +48,8 @@ type Topic struct {
 	// Keys is what the provider promises about downstream keys. The zero value is no promise.
 	Keys Keys
 	// LongestRequest is the longest time that a request can take to reach the provider and be processed, even if its
-	// caller is gone. Default Config.LongestRequest.
+	// caller is gone. Package call looks at the clock right before it sends; a Call of your own that does not must count the time
+	// for which its process may be frozen into this. Default Config.LongestRequest.
 	LongestRequest time.Duration
 	// ListingDelay is the longest time until Probe finds what was made. Default Config.ListingDelay.
 	ListingDelay time.Duration

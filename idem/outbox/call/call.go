@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/internal/clock"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
@@ -57,7 +58,8 @@ type Config struct {
 	// BodyBytesMax bounds the provider's answer; a longer one is ambiguous. Default 128 KiB, which is what a message can
 	// keep as evidence.
 	BodyBytesMax int64
-	// Now is the clock that a Retry-After with a date is compared with. Default time.Now.
+	// Now is the clock that a Retry-After with a date, and a call's deadline right before it is sent, are compared with. Default
+	// time.Now.
 	Now func() time.Time
 }
 
@@ -120,7 +122,7 @@ type Request struct {
 //   - Any other status, time-outs, lost connections, unreadable answers: [outbox.Ambiguous].
 //   - A request that can't be made, such as one without a body: [outbox.Refused].
 //
-// The context's end bounds it.
+// The context's end bounds it. A process that was frozen until after its deadline sends nothing, and the outcome is ambiguous.
 func (c *Client) Post(ctx context.Context, r Request) outbox.Outcome {
 	var seen hooks
 	ctx = httptrace.WithClientTrace(ctx, seen.trace())
@@ -128,7 +130,7 @@ func (c *Client) Post(ctx context.Context, r Request) outbox.Outcome {
 	if err != nil {
 		return outbox.Refused{Cause: err}
 	}
-	body := &watched{ReadCloser: req.Body}
+	body := &watched{ReadCloser: req.Body, late: c.over(ctx)}
 	req.Body = body
 	if err := ctx.Err(); err != nil {
 		return outbox.NotExecuted{Unsent: true, Cause: fmt.Errorf("call: never sent: %w", err)}
@@ -177,15 +179,29 @@ func (c *Client) standard() bool {
 	return standard
 }
 
-// watched is a body of which it is known whether anybody began to read it.
+// over says whether the context's deadline has come by either clock: while a process is frozen, its timers and the monotonic clock may
+// stand still.
+func (c *Client) over(ctx context.Context) func() bool {
+	deadline, bounded := ctx.Deadline()
+	return func() bool { return bounded && clock.Over(deadline, c.now()) }
+}
+
+// watched is a body of which it is known whether anybody began to read it. It is the last look at the clock: net/http writes a
+// request's head with the beginning of its body, so that what is found to be late here never leaves. A process that was frozen
+// until after its deadline would call beside whoever took its absence for proof.
 type watched struct {
 	io.ReadCloser
+	late func() bool
 	read atomic.Bool
 }
 
+var errLate = errors.New("call: the process was held up until after the call's deadline")
+
 // Read implements io.Reader.
 func (w *watched) Read(p []byte) (int, error) {
-	w.read.Store(true)
+	if !w.read.Swap(true) && w.late() {
+		return 0, errLate
+	}
 	return w.ReadCloser.Read(p)
 }
 

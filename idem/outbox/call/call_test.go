@@ -548,3 +548,41 @@ func ExampleClient_Post() {
 	// delivered {"id":"ch_1","key":"op_abc.1"}
 	// ambiguous
 }
+
+// A frozen process is held up between its decision and the wire, while its timers stand still. Meanwhile others may have taken
+// its absence for proof, and called.
+func TestACallThatWasFrozenNeverLeaves(t *testing.T) {
+	for name, c := range map[string]struct {
+		frozen time.Duration
+		calls  int32
+		want   outbox.Outcome
+	}{
+		"past its deadline": {time.Hour, 0, outbox.Ambiguous{}},
+		"for a while":       {time.Second, 1, outbox.Delivered{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var calls atomic.Int32
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				calls.Add(1)
+				w.WriteHeader(http.StatusCreated)
+				_, _ = io.WriteString(w, `{"id":"ch_1"}`)
+			}))
+			defer server.Close()
+			var ahead atomic.Int64
+			transport := http.DefaultTransport.(*http.Transport).Clone()
+			defer transport.CloseIdleConnections()
+			dial := transport.DialContext
+			transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+				ahead.Store(int64(c.frozen))
+				return dial(ctx, network, address)
+			}
+			client := newClient(t, call.Config{Transport: transport, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			got := client.Post(ctx, request(server.URL))
+			if reflect.TypeOf(got) != reflect.TypeOf(c.want) || calls.Load() != c.calls {
+				t.Errorf("%T (%v) after %d calls, want %T after %d", got, got, calls.Load(), c.want, c.calls)
+			}
+		})
+	}
+}
