@@ -14,8 +14,8 @@ import (
 // middleware answers with it. A transport of another kind, such as an RPC, translates its Status and its Code.
 //
 // It is not ok for a [*HandlerError], which is what the application makes of it, nor for the errors of package canonical, which
-// are about the request (400 or 413), nor for a [*RejectedError] whose status is not a 4xx, nor for any other error: answer that with 500 and without its cause. A problem never holds
-// the error's text, so log the error.
+// are about the request (400 or 413), nor for a [*RejectedError] whose status is not a 4xx, nor for any other error: answer that
+// with 500 and without its cause. A problem never holds the error's text, so log the error.
 func ProblemOf(err error) (_ Problem, retryAfter time.Duration, ok bool) {
 	var (
 		handler  *HandlerError

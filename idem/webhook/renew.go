@@ -64,10 +64,7 @@ func (s *secrets) renewed(ctx context.Context, now time.Time) ([]string, error) 
 func (s *secrets) ask(ctx context.Context, asking chan struct{}) {
 	ctx, cancel := context.WithTimeout(ctx, sourceFor)
 	defer cancel()
-	fresh, err := s.source(ctx)
-	if err == nil {
-		err = validSecrets(fresh)
-	}
+	fresh, err := s.fresh(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed = nil; err != nil {
@@ -77,4 +74,17 @@ func (s *secrets) ask(ctx context.Context, asking chan struct{}) {
 	}
 	s.asking = nil
 	close(asking)
+}
+
+// fresh is what the source has now. A source that panics would end the process from this goroutine, which no server recovers.
+func (s *secrets) fresh(ctx context.Context) (fresh []string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the source panicked: %v", p)
+		}
+	}()
+	if fresh, err = s.source(ctx); err == nil {
+		err = validSecrets(fresh)
+	}
+	return fresh, err
 }

@@ -369,3 +369,20 @@ func TestWhoHangsUpSpendsNoAskingOfTheSource(t *testing.T) {
 		t.Errorf("the new secret: %v", err)
 	}
 }
+
+// The source is asked beside the request: its panic must not end the process.
+func TestASourceThatPanicsIsOneThatFails(t *testing.T) {
+	now := noon
+	v, err := webhook.New(webhook.Config{
+		Secrets: []string{former}, Header: name, Now: func() time.Time { return now },
+		Source: func(context.Context) ([]string, error) { panic("no such secret") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Hour)
+	err = v.Verify(t.Context(), http.Header{name: {webhook.Sign(current, now, body)}}, body)
+	if err == nil || !strings.Contains(err.Error(), "no such secret") {
+		t.Errorf("a source that panics: %v", err)
+	}
+}

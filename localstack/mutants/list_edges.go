@@ -41,7 +41,7 @@ var scopes = []Mutant{
 	{Name: "records are named without the secret", File: scopeFile, Old: "	if len(secret) > 0 {", New: "	if len(secret) > 64 {"},
 	{Name: "a request without a tenant is executed", File: scopeFile, Old: `	if s.Tenant == "" {`, New: `	if s.Tenant == "-" {`},
 	{Name: "an empty key is everybody's", File: scopeFile, Old: `	if s.Key == "" {`, New: `	if s.Key == "-" {`},
-	{Name: "another secret's records are not found, and executed again", File: "idem/secret.go", Old: "	case kept != markOf(e.cfg.ScopeSecret):\n		return unavailable(ErrScopeSecret)\n", New: ""},
+	{Name: "another secret's records are not found, and executed again", File: "idem/secret.go", Old: "	case kept != markOf(e.cfg.ScopeSecret):\n		return unavailable(anotherSecret(kept))\n", New: ""},
 }
 
 // webhooks: who may settle an operation.

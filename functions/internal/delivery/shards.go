@@ -51,7 +51,8 @@ func (s *Store) QueuedRecords(
 	return s.stored.QueuedRecords(ctx, queue, shard, until, limit, cursor)
 }
 
-// CheckShards ends the start of what lists the queues, sweep and reconciler, where it has fewer shards than rows were written with. Where the table can't be asked now, they start, and ask before they list.
+// CheckShards ends the start of what lists the queues, sweep and reconciler, where it has fewer shards than rows were written with.
+// Where the table can't be asked now, they start, and ask before they list.
 func (p Parts) CheckShards(ctx context.Context) error {
 	if err := p.askShards(ctx); errors.As(err, new(*idem.ConfigError)) {
 		return fmt.Errorf("configuration: OUTBOX_SHARDS: %w", err)
