@@ -70,7 +70,7 @@ func TestARecordsItem(t *testing.T) {
 		"pk": stringValue("key"), "st": stringValue("completed"), "op": stringValue("op_1"), "ep": numberValue(2),
 		"ow": stringValue("owner"), "rv": stringValue("revision"), "lu": numberValue(noon.UnixMilli()),
 		"qa": numberValue(noon.Add(time.Second).UnixMilli()), "tn": stringValue("tenant"), "on": stringValue("orders.create"),
-		"kd": stringValue("wrapped"), "pr": stringValue("session"), "sf": yes,
+		"kd": stringValue("wrapped"), "pr": stringValue("session"), "sf": yes, "ob": yes,
 		"fv": numberValue(1), "fk": stringValue("k1"), "rs": numberValue(201),
 		"rh": &types.AttributeValueMemberL{Value: []types.AttributeValue{stringValue("Location"), stringValue("/1")}},
 		"re": stringValue("z"), "ca": numberValue(noon.UnixMilli()), "da": numberValue(noon.UnixMilli()),
