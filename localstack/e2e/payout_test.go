@@ -350,7 +350,9 @@ func TestKeylessPayoutWithoutAnswerIsUnknownAndNeverPaidAgain(t *testing.T) { //
 func (o order) probed(t *testing.T, payouts int) {
 	t.Helper()
 	o.paidOnce(t)
-	if m := phaseRow(t, o.operation(t), 2); number(m, schema.Epoch) != int64(2-payouts) {
-		t.Errorf("message %v was claimed %d times, %d payouts having been made by the first claim", m, number(m, schema.Epoch), payouts)
+	m := phaseRow(t, o.operation(t), 2)
+	claims := number(m, schema.Epoch) // a claim that had no time left to call is followed by another one
+	if payouts > 0 && claims != 1 || payouts == 0 && claims < 2 {
+		t.Errorf("message %v was claimed %d times, %d payouts having been made by the first claim", m, claims, payouts)
 	}
 }
