@@ -41,8 +41,8 @@ var errChain = errors.New("middleware: the operation waits for a message that do
 
 // Status returns the endpoint of an operation's status, which the Location of a 202 names: for GET at
 // Config.OperationsPath, with the operation's id as the last segment of the path. It authenticates, and answers 200 with
-// the state, the times and, once there is one, the final response; 404 for an operation that the tenant does not have;
-// 410 for one that has expired and is kept as gone. It reads messages for operations that are pending; messages may be
+// the state, the times and, once there is one, the final response; 404 for an operation that the tenant does not have, or
+// that is another principal's where the policy binds keys to one; 410 for one that has expired and is kept as gone. It reads messages for operations that are pending; messages may be
 // nil if no operation is deferred.
 func (m *Middleware) Status(messages Messages) http.Handler {
 	return m.Read(func(ctx context.Context, r *Request) (idem.Response, error) {
@@ -51,7 +51,7 @@ func (m *Middleware) Status(messages Messages) http.Handler {
 		if err != nil {
 			return idem.Response{}, err
 		}
-		if record == nil {
+		if record == nil || record.Principal != "" && record.Principal != r.Identity.Principal {
 			return idem.NewProblem(http.StatusNotFound, codeOperationNotFound, "Not Found", "There is no such operation.").Response(), nil
 		}
 		state, err := operationState(ctx, messages, *record)

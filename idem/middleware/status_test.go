@@ -181,6 +181,18 @@ func TestStatusOfWhatTheTenantDoesNotHaveIsNotFound(t *testing.T) {
 	}
 }
 
+// semantics.md "Words", scope: where keys are the principal's, so is what became of them. An id alone opens no answer of another session.
+func TestStatusIsThePrincipalsWhereItsKeysAre(t *testing.T) {
+	a := newAPI(t, nil)
+	a.mux.Handle("GET /v1/operations/{id}", a.mw.Status(chain{}))
+	mine := a.stored("k", func(r *storage.Record) { r.State, r.Kind, r.Principal = storage.StateUnknown, idem.KindWrapped, "session-1" })
+	for caller, want := range map[string]int{"tenant-a/session-1": 200, "tenant-a/session-2": 404, "tenant-a": 404} {
+		if r := a.status(mine, caller); r.StatusCode != want {
+			t.Errorf("%s got %d %s, want %d", caller, r.StatusCode, r.body, want)
+		}
+	}
+}
+
 func TestStatusIsNotGuessedWhereTheMessageCannotBeRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		messages middleware.Messages
