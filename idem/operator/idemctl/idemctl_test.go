@@ -203,7 +203,7 @@ func TestADeclinesReferenceIsKeptAsItIsGiven(t *testing.T) {
 
 // docs/operator.md "Exit codes": what can't be reached is trouble, to be tried again; the environment is blamed only for what it says.
 func TestWhatCannotBeReachedWhileTheDeskIsMadeIsTrouble(t *testing.T) {
-	_, notAnAddress := url.Parse("http://[::1")
+	_, notAnAddress := url.Parse(strings.TrimSuffix("http://[::1]", "]"))
 	for name, c := range map[string]struct {
 		err  error
 		exit int
