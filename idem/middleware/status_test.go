@@ -185,7 +185,9 @@ func TestStatusOfWhatTheTenantDoesNotHaveIsNotFound(t *testing.T) {
 func TestStatusIsThePrincipalsWhereItsKeysAre(t *testing.T) {
 	a := newAPI(t, nil)
 	a.mux.Handle("GET /v1/operations/{id}", a.mw.Status(chain{}))
-	mine := a.stored("k", func(r *storage.Record) { r.State, r.Kind, r.Principal = storage.StateUnknown, idem.KindWrapped, "session-1" })
+	mine := a.stored("k", func(r *storage.Record) {
+		r.State, r.Kind, r.Principal = storage.StateUnknown, idem.KindWrapped, "session-1"
+	})
 	for caller, want := range map[string]int{"tenant-a/session-1": 200, "tenant-a/session-2": 404, "tenant-a": 404} {
 		if r := a.status(mine, caller); r.StatusCode != want {
 			t.Errorf("%s got %d %s, want %d", caller, r.StatusCode, r.body, want)

@@ -309,6 +309,12 @@ func restoring(ctx context.Context) (payments.Restorer, *payments.Provider, erro
 	if err != nil {
 		return payments.Restorer{}, nil, err
 	}
+	if err := (payments.LedgerShards{Client: parts.Client, Table: cfg.PaymentsTable, Number: cfg.LedgerShards}).Same(ctx); err != nil {
+		if errors.As(err, new(*idem.ConfigError)) {
+			err = idemctl.Environment(err)
+		}
+		return payments.Restorer{}, nil, err
+	}
 	return payments.Restorer{
 		Store: parts.Store, Messages: parts.Store, Ledger: payments.Table{Client: parts.Client, Name: cfg.PaymentsTable}, Charge: parts.Provider.Charge,
 		Mint: storage.IDGenerator{Random: rand.Reader}, Retention: lives.Retention, Now: time.Now, Pause: idem.Pause,

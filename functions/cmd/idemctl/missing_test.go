@@ -188,6 +188,21 @@ func TestNothingIsMissingBeforeTheCutOverIsSet(t *testing.T) {
 	}
 }
 
+// docs/operator.md "Environment": rows that are made again under another number of shards than the functions' would be listed by nobody,
+// or by the drift job alone while it is the higher one.
+func TestMissingOperationsAreMadeUnderTheFunctionsLedgerShards(t *testing.T) {
+	d := newDesk(t)
+	d.lose()
+	d.ok(payments.LedgerShards{Client: d.Client, Table: d.Payments, Number: 4}.Record(t.Context()))
+	for shards, exit := range map[string]int{"8": idemctl.ExitUsage, "2": idemctl.ExitUsage, "4": idemctl.ExitOK} {
+		t.Setenv("LEDGER_SHARDS", shards)
+		_, errs := d.exits(exit, "missing", "restore", "--from", time.Now().Add(-2*time.Hour).UTC().Format(time.RFC3339), "--to", time.Now().Add(-time.Hour).UTC().Format(time.RFC3339), "--reason", "ticket 17")
+		if exit != idemctl.ExitOK && (!strings.Contains(errs, "LEDGER_SHARDS") || !strings.Contains(errs, "must be 4")) {
+			t.Errorf("%s: %s", shards, errs)
+		}
+	}
+}
+
 // What can't be made again is refused in the audit log, too, and left in the answer with its code.
 func TestMissingOperationsThatAreRefused(t *testing.T) {
 	t.Setenv("DRIFT_GRACE", "1ms")

@@ -26,24 +26,40 @@ type LedgerShards struct {
 // Check is for who lists: it returns an [*idem.ConfigError] where rows were written with a higher number. Any other error says that
 // the row could not be read, and that nobody knows.
 func (s LedgerShards) Check(ctx context.Context) error {
-	out, err := s.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.Table, Key: key(table.ShardsKey), ConsistentRead: aws.Bool(true)})
-	if err != nil {
-		return fmt.Errorf("payments: check ledger shards: %w", err)
+	kept, err := s.kept(ctx)
+	if err == nil && kept > int64(s.Number) {
+		return s.refused("at least ", kept)
 	}
-	return s.compare(out.Item)
+	return err
 }
 
-func (s LedgerShards) compare(it item) error {
-	if it == nil {
-		return nil
+// Same is for who writes and does not decide the number, such as an operator's command: what it wrote with more would be listed by
+// nobody. It returns an [*idem.ConfigError] for any other number than the row's.
+func (s LedgerShards) Same(ctx context.Context) error {
+	kept, err := s.kept(ctx)
+	if err == nil && kept != 0 && kept != int64(s.Number) {
+		return s.refused("", kept)
 	}
-	d := &decoder{item: it}
-	if kept := d.num(table.Shards); d.err == nil && kept > int64(s.Number) {
-		return &idem.ConfigError{
-			Field: "LEDGER_SHARDS", Value: s.Number, Rule: "must be at least " + strconv.FormatInt(kept, 10) + ", the number that rows were written with",
-		}
+	return err
+}
+
+func (s LedgerShards) refused(least string, kept int64) error {
+	return &idem.ConfigError{
+		Field: "LEDGER_SHARDS", Value: s.Number, Rule: "must be " + least + strconv.FormatInt(kept, 10) + ", the number that rows were written with",
 	}
-	return d.err
+}
+
+// kept is the row's number; 0 where there is no row yet.
+func (s LedgerShards) kept(ctx context.Context) (int64, error) {
+	out, err := s.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.Table, Key: key(table.ShardsKey), ConsistentRead: aws.Bool(true)})
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("payments: check ledger shards: %w", err)
+	case out.Item == nil:
+		return 0, nil
+	}
+	d := &decoder{item: out.Item}
+	return d.num(table.Shards), d.err
 }
 
 // Record is for who writes: it raises the number in the row. A lower one is no error, because what is written under it is listed
