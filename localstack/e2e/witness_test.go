@@ -33,7 +33,7 @@ var (
 		Why: "nothing reaches a table, or a function dies, in some 30 requests, and a circuit breaker stays open for 5 s after that",
 	}
 	ofWeather = audit.Suite{
-		Name: "weather", OfHundred: 15, Why: "DynamoDB answers two of five transactions, and many reserves, with an error",
+		Name: "weather", OfHundred: 20, Why: "DynamoDB answers two of five transactions, and many reserves, with an error; a slow machine has less time to try again in",
 	}
 	ofKillLoop = audit.Suite{
 		Name: "kill loop", OfHundred: 10, Why: "processes are killed, and DynamoDB is down, loses and refuses",
