@@ -105,22 +105,7 @@ func restAPI(scope constructs.Construct, config Config, served behind) front {
 	integration := awsapigateway.NewLambdaIntegration(served.application, &awsapigateway.LambdaIntegrationOptions{
 		AllowTestInvoke: jsii.Bool(false),
 	})
-	method := &awsapigateway.MethodOptions{}
-	if served.authorizer != nil {
-		method.AuthorizationType = awsapigateway.AuthorizationType_CUSTOM
-		method.Authorizer = awsapigateway.NewTokenAuthorizer(api, jsii.String("Authorizer"),
-			&awsapigateway.TokenAuthorizerProps{
-				Handler:         served.authorizer,
-				ResultsCacheTtl: awscdk.Duration_Seconds(jsii.Number(authorizationCacheSeconds)),
-				ValidationRegex: jsii.String(bearerForm),
-			})
-		problemResponse(api, "Unauthorized", awsapigateway.ResponseType_UNAUTHORIZED(), http.StatusUnauthorized,
-			"unauthorized", "The Authorization header is missing or is not a bearer token.")
-		problemResponse(api, "Forbidden", awsapigateway.ResponseType_ACCESS_DENIED(), http.StatusForbidden,
-			"forbidden", "The token is not valid.")
-		problemResponse(api, "AuthorizerFailed", awsapigateway.ResponseType_AUTHORIZER_FAILURE(), http.StatusServiceUnavailable,
-			"idempotency_store_unavailable", "The caller could not be authenticated now.")
-	}
+	method := restAuthorization(api, served.authorizer)
 	if !config.APIThrottle.off() || !config.PaymentThrottle.off() {
 		problemResponse(api, "Throttled", awsapigateway.ResponseType_THROTTLED(), http.StatusTooManyRequests,
 			"too_many_requests", "There are too many requests at the moment. Nothing was executed; send this one again later.")
@@ -154,6 +139,28 @@ func restAPI(scope constructs.Construct, config Config, served behind) front {
 		jsii.String("https://"), api.RestApiId(), jsii.String(".execute-api."), awscdk.Aws_REGION(),
 		jsii.String("."), awscdk.Aws_URL_SUFFIX(), jsii.String("/" + restStage),
 	})}
+}
+
+// restAuthorization is what each method asks for: a bearer token where an authorizer reads them, which answers as the application does.
+func restAuthorization(api awsapigateway.RestApi, authorizer awslambda.IFunction) *awsapigateway.MethodOptions {
+	method := &awsapigateway.MethodOptions{}
+	if authorizer == nil {
+		return method
+	}
+	method.AuthorizationType = awsapigateway.AuthorizationType_CUSTOM
+	method.Authorizer = awsapigateway.NewTokenAuthorizer(api, jsii.String("Authorizer"),
+		&awsapigateway.TokenAuthorizerProps{
+			Handler:         authorizer,
+			ResultsCacheTtl: awscdk.Duration_Seconds(jsii.Number(authorizationCacheSeconds)),
+			ValidationRegex: jsii.String(bearerForm),
+		})
+	problemResponse(api, "Unauthorized", awsapigateway.ResponseType_UNAUTHORIZED(), http.StatusUnauthorized,
+		"unauthorized", "The Authorization header is missing or is not a bearer token.")
+	problemResponse(api, "Forbidden", awsapigateway.ResponseType_ACCESS_DENIED(), http.StatusForbidden,
+		"forbidden", "The token is not valid.")
+	problemResponse(api, "AuthorizerFailed", awsapigateway.ResponseType_AUTHORIZER_FAILURE(), http.StatusServiceUnavailable,
+		"idempotency_store_unavailable", "The caller could not be authenticated now.")
+	return method
 }
 
 // bearerForm is an Authorization header with a bearer token, as the authorizer reads it. A REST API answers 401 to any other by itself: the
