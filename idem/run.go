@@ -69,8 +69,8 @@ func serve(ctx context.Context, handler Handler, tx *Tx) (response Response, err
 	case err == nil:
 	case !errors.As(err, &rejected):
 		err = &HandlerError{Cause: err}
-	case !rejected.stands(): // told, and not wrapped: it is no answer
-		err = &HandlerError{Cause: fmt.Errorf("the handler rejected with status %d, which is not a 4xx: %v", rejected.Problem.Status, err)} //nolint:errorlint // see above
+	case !rejected.stands(): // it is told, and not wrapped: whoever asks for a rejection finds none
+		err = &HandlerError{Cause: fmt.Errorf("the handler rejected with status %d, which is not a 4xx: %v", rejected.Problem.Status, err)}
 	}
 	return response, err
 }

@@ -47,6 +47,7 @@ func (o object) outcome(evidence []byte) outbox.Outcome {
 		return outbox.Delivered{Reference: o.ID, Evidence: evidence}
 	case StatusDeclined:
 		return outbox.Declined{Reference: o.ID, Evidence: evidence}
+	case StatusPending, StatusUnknown, StatusFailed: // as any other that is no end
 	}
 	return nil
 }

@@ -137,7 +137,7 @@ func TestPayloadOfAnotherVersionIsLeftToItsRelease(t *testing.T) {
 				t.Errorf("%s: %s settled as %+v, want an error", name, topic.Name, s)
 			}
 		}
-		if unnamed := strings.Replace(v1, string(screened.Screening), "", 1); topic.Name == TopicReleases && topic.Knows([]byte(unnamed)) != nil {
+		if unnamed := strings.Replace(v1, screened.Screening, "", 1); topic.Name == TopicReleases && topic.Knows([]byte(unnamed)) != nil {
 			t.Error("a hold without its screening's name is left to another release, and is nobody's")
 		}
 	}
