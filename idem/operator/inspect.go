@@ -255,10 +255,9 @@ func (d *Desk) chain(ctx context.Context, id idem.OperationID, asked int, r *sto
 
 // lastNumber is the highest number that a message beyond the first gap may have; 0 where none is there.
 func (d *Desk) lastNumber(r *storage.Record, before []storage.Message) int {
-	if r != nil {
-		if removed, may := r.RemoveAfter(); !may || d.now().Before(removed) { // messages outlive their record
-			return 0
-		}
+	// A message goes a retention and a day after its end, however long its record answers: that may have been extended.
+	if r != nil && (!r.State.Final() || d.now().Before(r.CreatedAt.Add(r.Retention))) {
+		return 0
 	}
 	if r != nil && r.Kind == idem.KindDeferred || len(before) > 0 && !before[0].Detached {
 		return outbox.ChainMax

@@ -63,6 +63,22 @@ func TestStoryHasEachMessageThatIsLeft(t *testing.T) {
 	}
 }
 
+// An answer that was extended outlives the messages of its operation: they are removed a retention and a day after their own end.
+func TestStoryOfAnExtendedAnswerHasEachMessageThatIsLeft(t *testing.T) {
+	w := newWorld(t)
+	all := w.ended(expired, func(m *storage.Message) { dead(m); m.Detached = true })
+	_, err := w.cfg.Engine.Extend(t.Context(), all[0].Tenant, all[0].OperationID, noon.Add(30*24*time.Hour))
+	w.ok(err)
+	w.now = noon.Add(49 * time.Hour)
+	if records, messages := w.store.Expire(w.now); records != 0 || messages != 1 {
+		t.Fatalf("%d records and %d messages expire", records, messages)
+	}
+	story, err := w.desk.Inspect(t.Context(), string(all[0].OperationID))
+	if err != nil || story.Record == nil || len(story.Messages) != 1 || story.Messages[0].ID != all[1].ID {
+		t.Errorf("%+v, %v", story, err)
+	}
+}
+
 // A message that was asked for is shown, although an earlier one is lost and nothing of its operation can have expired.
 func TestStoryHasTheMessageThatWasAskedFor(t *testing.T) {
 	w := newWorld(t)
