@@ -105,7 +105,7 @@ func (e *Engine) unclaimed(op Operation) error {
 	return nil
 }
 
-// FreezeAllowance is Config.FreezeAllowance: what outbox.Runner adds to the wait for a proof of absence.
+// FreezeAllowance is Config.FreezeAllowance: what outbox.Runner adds to the wait for a proof of a record's absence.
 func (e *Engine) FreezeAllowance() time.Duration { return e.cfg.FreezeAllowance }
 
 // ClockSkew is Config.ClockSkew: outbox.Config.ClockSkew must be at least that long.

@@ -80,6 +80,7 @@ func met() []struct {
 		{"in_progress, its lease over", with(func(r *Record) { r.Lease = tableNow })},
 		{"in_progress, wrapped, its lease over", with(func(r *Record) { r.Kind, r.Lease = Wrapped, tableNow-2_000 })},
 		{"in_progress, wrapped and safe to run again, its lease over", with(func(r *Record) { r.Kind, r.Safe, r.Lease = Wrapped, true, tableNow })},
+		{"in_progress, only observed, its lease over", with(func(r *Record) { r.Observed, r.Lease = true, tableNow })},
 		{"in_progress, this request's", with(func(r *Record) { r.Owner = tableSeed })},
 		{"pending", with(func(r *Record) { r.State, r.Lease = Pending, 0 })},
 		{"completed", final(Completed)},
@@ -90,6 +91,8 @@ func met() []struct {
 			r.State, r.Tombstone, r.Expires, r.Free = Completed, true, tableNow, tableNow+9_000
 		})},
 		{"failed_retryable", with(func(r *Record) { r.State, r.Lease, r.Free = Retryable, 0, tableNow+9_000 })},
+		{"failed_retryable, only observed", with(func(r *Record) { r.State, r.Observed, r.Lease, r.Free = Retryable, true, 0, tableNow+9_000 })},
+		{"failed_retryable, only observed, its retention over", with(func(r *Record) { r.State, r.Observed, r.Lease, r.Free = Retryable, true, 0, tableNow })},
 		{"failed_retryable, its retention over", with(func(r *Record) { r.State, r.Lease, r.Free = Retryable, 0, tableNow })},
 		{"failed_retryable, cache-busted just now", with(func(r *Record) { r.State, r.Lease, r.Free = Retryable, tableNow+60_000, tableNow+99_000 })},
 		{"unknown", with(func(r *Record) { r.State, r.Kind = Unknown, Wrapped })},
