@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,8 +31,8 @@ type repetition struct {
 }
 
 // Flakes runs the whole check so many times, one after the other, on the same code, and prints which tests failed in which run. Each
-// is the check of the next commit, so that everything has its turn, and each plays other stories. What a run prints itself is in
-// .local/flakes. The error is [ErrCheck] where a run failed.
+// is the check of the next commit, so that everything has its turn, and each plays other stories. None takes go's word for a test
+// that an earlier run passed. What a run prints itself is in .local/flakes. The error is [ErrCheck] where a run failed.
 func Flakes(ctx context.Context, root string, runs int, check func(out *progress.Printer) *Check, out *progress.Printer) error {
 	folder := filepath.Join(root, flakesFolder)
 	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755)); err != nil {
@@ -67,12 +68,23 @@ func repeated(ctx context.Context, root, name string, ahead int, check func(out 
 		return r, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := forgetResults(ctx); err != nil {
+		return r, err
+	}
 	c, began := check(progress.New(file)), time.Now()
 	c.Ahead = ahead
 	r.err = c.Run(ctx, AllParts()...)
 	r.took, r.tally = time.Since(began), c.tally
 	r.failed, err = failedIn(filepath.Join(root, eventsFolder))
 	return r, err
+}
+
+// forgetResults has go test run again what it has seen pass: of the same code it would only say so.
+func forgetResults(ctx context.Context) error {
+	if said, err := exec.CommandContext(ctx, "go", "clean", "-testcache").CombinedOutput(); err != nil {
+		return fmt.Errorf("go clean -testcache: %w: %s", err, said)
+	}
+	return nil
 }
 
 // failedIn lists the tests that failed, from what go test told: those within another one as that one.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -75,5 +76,23 @@ func TestEachRunIsTheCheckOfTheNextCommit(t *testing.T) {
 	}
 	if len(seeds) != turns || browser != len(browserReads) {
 		t.Errorf("seeds %v, and the browser had %d turns", seeds, browser)
+	}
+}
+
+// A test that passed in one run is run again in the next: go test would print its result a second time otherwise. The go command
+// keeps in its cache from when on results count.
+func TestEachRunOfTheChecksRunsItsTests(t *testing.T) {
+	cache := t.TempDir() // not the cache of whoever runs this: it keeps its results
+	t.Setenv("GOCACHE", cache)
+	began := time.Now()
+	if err := forgetResults(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	from, err := os.ReadFile(filepath.Join(cache, "testexpire.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, err := strconv.ParseInt(strings.TrimSpace(string(from)), 10, 64); err != nil || at < began.UnixNano() {
+		t.Errorf("results count from %q on, and the run began at %d: %v", from, began.UnixNano(), err)
 	}
 }
