@@ -431,6 +431,26 @@ func TestAForeignServiceIsJudgedAsFarAsItTells(t *testing.T) {
 	}
 }
 
+// A service that executes each time, and always answers the same, is not said to hold: a second execution would not show.
+func TestAForeignServiceThatAlwaysAnswersTheSameTellsNothing(t *testing.T) {
+	var executed atomic.Int64
+	target := against(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		executed.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"ok":true}`)
+	}), idem.Stripe())
+	target.Foreign, target.OtherCaller = true, nil
+	report, err := conform.Check(t.Context(), target)
+	if err != nil || int(executed.Load()) != report.Requests {
+		t.Fatalf("%v after %d executions", err, executed.Load())
+	}
+	for _, f := range report.Findings {
+		if slices.Contains([]string{"replay", "bare_key", "in_flight", "missing_key", "first_sent_live"}, f.Check) && f.Verdict != conform.NotTold {
+			t.Errorf("%s %s %s", f.Check, f.Verdict, f.Saw)
+		}
+	}
+}
+
 // A target that can't be asked is refused, with the field and the rule; one that does not answer is an error with what was found before.
 func TestTargetsThatCannotBeAskedAreRefused(t *testing.T) {
 	timed := idem.IETF()

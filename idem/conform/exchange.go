@@ -29,6 +29,9 @@ type session struct {
 	mu                 sync.Mutex
 	requests, executed int
 	keys               int
+	// before is the last final answer to a key that ought to execute, and alike says that it was as the one before, to another key.
+	before reply
+	alike  bool
 	// bare are answers without the Retry-After that they need, and echoes those with a key of the caller's in a problem.
 	bare, echoes []string
 }

@@ -44,7 +44,8 @@ type Config struct {
 	AWS aws.Config
 	// Topics are the effects that the application's messages ask for. Default: none.
 	Topics []outbox.Topic
-	// Probes ask what became of wrapped operations, by their first released names (idem.Operation.RenamedFrom). Default: none, and an operator decides.
+	// Probes ask what became of wrapped operations, by their first released names (idem.Operation.RenamedFrom). Default: none, and an
+	// operator decides; an API whose operations declare a probe (idem.Operation.Probed) does not start then.
 	Probes map[string]outbox.Probe
 	// Store, Engine and Outbox are for what the deployment does not say. Of their fields New sets itself: of Store the tables and
 	// Shards; of Engine KillsAtDeadline, FunctionTimeout and, where it is nil, Logger; of Outbox FunctionTimeout and,
@@ -184,6 +185,9 @@ func (a *Application) Handler(ctx context.Context, api http.Handler) (lambda.Han
 	case environment.Operator:
 		return nil, errNoFunction
 	case environment.API:
+		if _, err := a.runner(); err != nil { // operations are registered here, and nowhere else
+			return nil, err
+		}
 		a.recordShards(ctx)
 		return awslambda.HTTP(api, adapter), nil
 	case environment.Worker:
@@ -192,7 +196,7 @@ func (a *Application) Handler(ctx context.Context, api http.Handler) (lambda.Han
 	case environment.Relay:
 		return Relay(a.wakeUp, a.env.wakeUps, adapter), nil
 	}
-	runner, err := outbox.NewRunner(a.Worker, a.Engine, a.cfg.Probes)
+	runner, err := a.runner()
 	if err != nil {
 		return nil, err
 	}
@@ -201,6 +205,11 @@ func (a *Application) Handler(ctx context.Context, api http.Handler) (lambda.Han
 		run = Reconcile(runner, a.Logger)
 	}
 	return lambda.NewHandler(a.allShards(run)), nil
+}
+
+// runner is of the application's probes.
+func (a *Application) runner() (*outbox.Runner, error) {
+	return outbox.NewRunner(a.Worker, a.Engine, a.cfg.Probes)
 }
 
 // image is the message of an image of the stream.

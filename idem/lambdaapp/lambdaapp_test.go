@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -285,6 +286,26 @@ func TestAnOperatorsCommandIsNoFunction(t *testing.T) {
 	}
 	if handler, err := app.Handler(t.Context(), orders(t, app)); err == nil || handler != nil || !strings.Contains(err.Error(), environment.Function) {
 		t.Errorf("handler %v, %v", handler, err)
+	}
+}
+
+// An API that declares a probe which its functions don't have would show it only once an operation is unknown.
+func TestAnAPIWithoutAProbeThatItPromisesDoesNotStart(t *testing.T) {
+	d := deploy(t, "2")
+	d.variables[environment.Function] = environment.API
+	for _, probes := range []map[string]outbox.Probe{nil, {"orders.import": func(context.Context, storage.Record) outbox.Finding { return outbox.Unclear{} }}} {
+		app, err := lambdaapp.New(lambdaapp.Config{AWS: d.aws, Getenv: func(name string) string { return d.variables[name] }, Log: &d.log, Probes: probes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := app.Engine.Register(idem.Operation{Name: "orders.import", Kind: idem.KindWrapped, Probed: true, Policy: idem.IETF()}); err != nil {
+			t.Fatal(err)
+		}
+		_, err = app.Handler(t.Context(), orders(t, app))
+		var refused *idem.ConfigError
+		if (probes == nil) != errors.As(err, &refused) {
+			t.Errorf("with %d probes: %v", len(probes), err)
+		}
 	}
 }
 

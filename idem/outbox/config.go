@@ -74,16 +74,18 @@ type Config struct {
 	// With a run a minute this keeps up with about 4,500 unknown messages of each of its topics, because each is asked about
 	// once in ProbeBackoffMax in the end.
 	SweepConcurrency int
-	// WakeUpsMax, where it is not 0, has the sweep offer due messages without reading them, in batches, for as long as fewer
-	// wake-ups wait in the queue. The worker that receives a wake-up reads the message, and does what the sweep would have done: parks
-	// it, gives it up, or cancels it. The queue must be a [BatchWakeUps].
+	// WakeUpsMax lets the sweep offer due messages without reading them, in batches, until so many wake-ups wait in the queue. Default
+	// 0: the sweep reads each message, and offers it alone. Every process that delivers must have the same value as the sweep, and the
+	// queue must be a [BatchWakeUps].
 	//
-	// It is the rate at which a backlog is worked off, times the period of the sweep: 200,000 with a run a minute are up to
-	// 3,333 messages a second. It also bounds doubled wake-ups, because a message that is due is offered again while its
-	// wake-up waits: each costs a request to the queue for ten, and its receiver a read. Beyond it, each run still offers up
-	// to 100 messages of each shard. A wake-up that meets a live claim, or comes before its time, is not scheduled again where
-	// this is set: the doubled ones would live on as long as the message. So every process that delivers must have the same value here as
-	// the sweep. Default 0: the sweep reads each message, and offers it alone.
+	// The worker that receives a wake-up reads the message then, and does what the sweep would have done: it parks the message, gives
+	// it up, or cancels it. A wake-up that meets a live claim, or comes too early, is dropped: the next run of the sweep offers the
+	// message again.
+	//
+	// The value divided by the sweep's period is the rate at which a backlog is worked off: 200,000 with a run a minute are up to 3,333
+	// messages a second. A message is offered again while its wake-up still waits, and the value bounds these copies. A copy costs a
+	// tenth of a request to the queue, and its receiver a read. Where the queue is full, a run still offers up to 100 messages of each
+	// shard.
 	WakeUpsMax int
 	// InlinePause is how long an [Inline] leaves messages of a tenant and a topic to the worker after one of their calls was slow.
 	// Each pause is drawn from half of it to one and a half times as much, so that processes do not probe at the same time.

@@ -584,6 +584,26 @@ func TestAnAnswerWhoseWriteMeetsPassingTroubleIsNotPutOff(t *testing.T) {
 	}
 }
 
+// An operation that declares a probe and has none would show it only once a record is unknown, and so would a probe by a name that no
+// record bears.
+func TestAProbeThatIsPromisedIsDemanded(t *testing.T) {
+	bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
+		_, err := w.engine.Register(idem.Operation{Name: "orders.import", RenamedFrom: "orders.load", Kind: idem.KindWrapped, Probed: true, Policy: idem.IETF()})
+		w.ok(err)
+		probe := (&asked{}).probe
+		for name, given := range map[string]map[string]outbox.Probe{
+			"orders.load":   {operation: probe},
+			"orders.import": {"orders.import": probe, "orders.load": probe},
+		} {
+			var refused *idem.ConfigError
+			if err := w.built(given, outbox.Config{}); !errors.As(err, &refused) || refused.Field != "probes" || refused.Value != name {
+				t.Errorf("%v, want %s to be refused", err, name)
+			}
+		}
+		w.ok(w.built(map[string]outbox.Probe{"orders.load": probe}, outbox.Config{}))
+	})
+}
+
 func TestConfigIsRefused(t *testing.T) {
 	bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
 		probe := (&asked{}).probe

@@ -82,7 +82,7 @@ func bubble(t *testing.T, cfg outbox.Config, test func(t *testing.T, w *recordWo
 		w.cfg.Logger = slog.New(slog.NewJSONHandler(w.log, nil))
 		w.engine, err = idem.New(w.store, idem.Config{Logger: w.cfg.Logger})
 		w.ok(err)
-		w.orders, err = w.engine.Register(idem.Operation{Name: operation, Kind: idem.KindWrapped, Probed: true, Policy: idem.IETF()})
+		w.orders, err = w.engine.Register(idem.Operation{Name: operation, Kind: idem.KindWrapped, UnknownToOperator: true, Policy: idem.IETF()})
 		w.ok(err)
 		test(t, w)
 	})

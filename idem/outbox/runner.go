@@ -43,7 +43,7 @@ const (
 //
 // The engine is that of the wrapped operations, on the same store; without one only messages are looked at. Probes go by the
 // name that records bear: an operation's own, or its first released one where it was renamed (idem.Operation.RenamedFrom). An
-// operation without one is left to a person, who is told once a day.
+// operation without one is left to a person, who is told once a day; one that is registered with Operation.Probed is refused then.
 func NewRunner(worker *Worker, engine *idem.Engine, probes map[string]Probe) (*Runner, error) {
 	if worker == nil {
 		return nil, &idem.ConfigError{Field: "worker", Value: nil, Rule: "must be given"}
@@ -62,11 +62,32 @@ func NewRunner(worker *Worker, engine *idem.Engine, probes map[string]Probe) (*R
 			return nil, &idem.ConfigError{Field: "probes", Value: name, Rule: "must have a name and a function each"}
 		}
 	}
+	if err := promised(engine, probes); err != nil {
+		return nil, err
+	}
 	r := &Runner{desk: worker.desk, worker: worker, engine: engine, probes: maps.Clone(probes)}
 	if err := r.walks(); err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// promised refuses what would show only once a record is unknown: an operation that declares a probe and has none, and a probe by a
+// name that no record bears.
+func promised(engine *idem.Engine, probes map[string]Probe) error {
+	if engine == nil {
+		return nil
+	}
+	for _, op := range engine.Operations() {
+		name := cmp.Or(op.RenamedFrom, op.Name)
+		if probes[op.Name] != nil && name != op.Name {
+			return &idem.ConfigError{Field: "probes", Value: op.Name, Rule: fmt.Sprintf("must have the operation's first released name, %s: records bear that", name)}
+		}
+		if op.Probed && probes[name] == nil {
+			return &idem.ConfigError{Field: "probes", Value: name, Rule: "must have a probe: the operation declares one (Operation.Probed)"}
+		}
+	}
+	return nil
 }
 
 // walks makes the walks.

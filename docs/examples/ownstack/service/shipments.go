@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
@@ -35,13 +36,18 @@ func shipments(orders orders, warehouse string) (outbox.Topic, error) {
 	}, err
 }
 
-// shipmentIn reads the warehouse's name for a shipment from its answer.
+// shipmentIn reads the warehouse's name for a shipment from its answer. An answer without one is not evidence.
 func shipmentIn(body []byte) (string, error) {
 	var made struct {
 		ID string `json:"id"`
 	}
-	err := json.Unmarshal(body, &made)
-	return made.ID, err
+	if err := json.Unmarshal(body, &made); err != nil {
+		return "", err
+	}
+	if made.ID == "" {
+		return "", errors.New("the answer names no shipment")
+	}
+	return made.ID, nil
 }
 
 // settle says what an answer of the warehouse means to the order. Its client has long been answered.
