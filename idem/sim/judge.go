@@ -12,6 +12,10 @@ import (
 type judge struct {
 	records  map[storage.RecordKey]storage.Record
 	messages map[storage.MessageID]storage.Message
+	// last are all incarnations, and lastMessages all messages that there ever were, as each was seen last: rows expire, keys are taken
+	// by the next incarnation, and what they said is held to the provider's books all the same.
+	last         map[storage.OperationID]storage.Record
+	lastMessages map[storage.MessageID]storage.Message
 	// owners are the acts that hold or held records, and founders those that began incarnations.
 	owners   map[storage.Owner]*act
 	founders map[storage.OperationID]*act
@@ -25,6 +29,8 @@ type judge struct {
 	calls map[storage.MessageID]int
 	// told are the messages of whose death an operator was told.
 	told map[storage.MessageID]bool
+	// rung are the messages and the operations that are unknown, and an alarm said so.
+	rung map[string]bool
 	// finals are the answers that were stored, by incarnation.
 	finals map[storage.OperationID]storage.Response
 }
@@ -32,8 +38,9 @@ type judge struct {
 func newJudge() judge {
 	return judge{
 		records: map[storage.RecordKey]storage.Record{}, messages: map[storage.MessageID]storage.Message{},
+		last: map[storage.OperationID]storage.Record{}, lastMessages: map[storage.MessageID]storage.Message{},
 		owners: map[storage.Owner]*act{}, founders: map[storage.OperationID]*act{}, keys: map[storage.OperationID]*key{},
-		effects: map[string]int{}, knows: map[storage.MessageID][]*act{}, calls: map[storage.MessageID]int{}, told: map[storage.MessageID]bool{},
+		effects: map[string]int{}, knows: map[storage.MessageID][]*act{}, calls: map[storage.MessageID]int{}, told: map[storage.MessageID]bool{}, rung: map[string]bool{},
 		finals: map[storage.OperationID]storage.Response{},
 	}
 }
@@ -43,6 +50,13 @@ func (w *world) told(id storage.MessageID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.judge.told[id] = true
+}
+
+// rang notes that an alarm said of a message, or of an operation, that it is unknown.
+func (w *world) rang(about string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.judge.rung[about] = true
 }
 
 // served notes which process serves a request.
@@ -76,7 +90,7 @@ func (w *world) noteEffect(k *key, id storage.OperationID) {
 	}
 	w.judge.effects[string(id)]++
 	w.judgeEffect(string(id))
-	if r := w.judge.records[k.id]; r.OperationID == id && r.State == storage.StateFailedRetryable {
+	if w.judge.last[id].State == storage.StateFailedRetryable {
 		w.broken("I1: the record of %s says that nothing happened, and it has", k.name)
 	}
 	if k.nothing {
@@ -105,7 +119,7 @@ func (w *world) look(a *act) (changes []string) {
 	earlier, before := w.judge.records, w.judge.messages
 	w.judge.records = make(map[storage.RecordKey]storage.Record, len(records))
 	for _, r := range records {
-		w.judge.records[r.Key] = r
+		w.judge.records[r.Key], w.judge.last[r.OperationID] = r, r
 	}
 	for _, r := range records {
 		was, had := earlier[r.Key]
@@ -127,7 +141,7 @@ func (w *world) lookAtMessages(a *act, messages []storage.Message, records map[s
 	earlier := w.judge.messages
 	w.judge.messages = make(map[storage.MessageID]storage.Message, len(messages))
 	for _, m := range messages {
-		w.judge.messages[m.ID] = m
+		w.judge.messages[m.ID], w.judge.lastMessages[m.ID] = m, m
 	}
 	for _, m := range messages {
 		before, had := earlier[m.ID]

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -12,20 +13,21 @@ func (w *world) judgeEnd() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.look(nil)
-	for _, k := range w.keys {
-		if !k.contradicted {
-			w.judgeKey(k)
-		}
-	}
+	w.incarnations(w.judgeKey)
 	w.app.JudgeEnd()
 }
 
-// judgeKey holds the end of one key to I1, I2, I3 and I9.
-func (w *world) judgeKey(k *key) {
-	r, ok := w.judge.records[k.id]
-	if !ok {
-		return // it has expired
+// incarnations calls judge with each one that there ever was, as it was seen last.
+func (w *world) incarnations(judge func(*key, storage.Record)) {
+	for _, id := range slices.Sorted(maps.Keys(w.judge.last)) {
+		if k := w.judge.keys[id]; k != nil && !k.contradicted {
+			judge(k, w.judge.last[id])
+		}
 	}
+}
+
+// judgeKey holds the end of one incarnation of a key to I1, I2, I3 and I9.
+func (w *world) judgeKey(k *key, r storage.Record) {
 	messages, final := w.messagesOf(r), k.finals[r.OperationID]
 	switch {
 	case final != nil && r.State.Final() && final.result.Response.Status != r.Response.Status:
@@ -36,6 +38,8 @@ func (w *world) judgeKey(k *key) {
 		w.broken("I1: %s is pending, and has no message", k.name)
 	case r.State == storage.StateUnknown && !k.wrapped:
 		w.broken("I9: %s, which needs no operator, is unknown", k.name)
+	case w.unheard(r):
+		w.broken("I9: %s is unknown, and no alarm said so", k.name)
 	}
 	open := false
 	for _, m := range messages {
@@ -58,7 +62,7 @@ func (w *world) judgeMessageEnd(k *key, m storage.Message) {
 	case !m.State.Final() && m.State != storage.MessageDead && m.State != storage.MessageUnknown:
 		w.broken("I9: message %s of %s is still %s", short(string(m.ID)), k.name, m.State)
 	case w.untold(m):
-		w.broken("I3: message %s of %s is dead, and nobody was told", short(string(m.ID)), k.name)
+		w.broken("I3: message %s of %s is %s, and nobody was told", short(string(m.ID)), k.name, m.State)
 	case !m.State.Final() && m.KeptDelivered == nil && slices.ContainsFunc(w.judge.knows[m.ID], func(a *act) bool { return !a.process.dead.Load() && a.deadline.IsZero() }) && !topic.honours && !topic.looksUp:
 		w.broken("I3: message %s of %s is %s, and a process that lived on was told that it was made", short(string(m.ID)), k.name, m.State)
 	case m.State == storage.MessageUnknown && topic.looksUp:
@@ -66,10 +70,22 @@ func (w *world) judgeMessageEnd(k *key, m storage.Message) {
 	}
 }
 
-// untold says whether a message is dead, and waits for an operator whom nobody has told. What failed with its operation is told of
-// once: its client knows, and nobody has to do anything.
+// untold says whether a message waits for an operator whom nobody has told: a dead one, or one that is unknown and can't be looked up.
+// What failed with its operation is told of once: its client knows, and nobody has to do anything.
 func (w *world) untold(m storage.Message) bool {
-	return m.State == storage.MessageDead && !w.judge.told[m.ID] && !w.judge.records[m.RecordKey].State.Final()
+	switch ended := w.judge.last[m.OperationID].State.Final(); m.State {
+	case storage.MessageDead:
+		return !w.judge.told[m.ID] && !ended
+	case storage.MessageUnknown:
+		return !w.topics[m.Topic].looksUp && !w.judge.rung[string(m.ID)] && !ended
+	case storage.MessagePending, storage.MessageClaimed, storage.MessageEvidenced, storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled:
+	}
+	return false
+}
+
+// unheard says the same of a record: one that is unknown, and that nobody can look up.
+func (w *world) unheard(r storage.Record) bool {
+	return r.State == storage.StateUnknown && !w.keyOf(r.Key).probed && !w.judge.rung[string(r.OperationID)]
 }
 
 // settling says whether somebody who lives is still at it with what the provider said about a message: they send it for as long as it takes,
@@ -78,9 +94,9 @@ func (w *world) settling(m storage.Message) bool {
 	return slices.ContainsFunc(w.judge.knows[m.ID], func(a *act) bool { return !a.over && !a.process.dead.Load() })
 }
 
-// messagesOf are the messages of an operation, as they were seen last.
+// messagesOf are the messages that an operation ever had, as they were seen last.
 func (w *world) messagesOf(r storage.Record) (all []storage.Message) {
-	for _, m := range w.judge.messages {
+	for _, m := range w.judge.lastMessages {
 		if m.OperationID == r.OperationID {
 			all = append(all, m)
 		}
@@ -102,7 +118,7 @@ func (w *world) ended() bool {
 		}
 	}
 	for _, r := range w.judge.records {
-		if r.Kind == idem.KindWrapped && r.State == storage.StateInProgress || r.State == storage.StateUnknown && w.keyOf(r.Key).probed {
+		if r.Kind == idem.KindWrapped && r.State == storage.StateInProgress || r.State == storage.StateUnknown && w.keyOf(r.Key).probed || w.unheard(r) {
 			return false
 		}
 	}

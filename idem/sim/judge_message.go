@@ -43,6 +43,10 @@ func (w *world) judgeMessage(a *act, before, m storage.Message, record storage.R
 		w.broken("evidence: message %s to %s is dead, and is left to the workers", id, m.Topic)
 	case before.State == storage.MessageEvidenced && (m.State == storage.MessageClaimed || m.State == storage.MessagePending):
 		w.broken("evidence: message %s to %s keeps its answer, and is to be called again", id, m.Topic)
+	case before.State == storage.MessageUnknown && m.State == storage.MessageClaimed:
+		w.broken("I7: message %s to %s is called from unknown", id, m.Topic)
+	case before.State == storage.MessageUnknown && m.State == storage.MessagePending && !m.ClearedAt.After(before.ClearedAt) && a.seen == "":
+		w.broken("I7: message %s to %s is to be called again, and its absence was not proven", id, m.Topic)
 	case m.Attempts > w.judge.calls[m.ID]:
 		w.broken("attempts: message %s to %s counts %d calls, and %d left", id, m.Topic, m.Attempts, w.judge.calls[m.ID])
 	case a.process.older:

@@ -129,6 +129,8 @@ func (w *world) judgeHolder(a *act, k *key, before, r storage.Record) {
 		w.broken("I1: %s was told that nothing happened, and it is committed", a.name)
 	case r.State == storage.StateFailedRetryable && r.FreeAt.IsZero():
 		w.broken("expiry: nothing happened of %s, and nothing says when its key is free", k.name)
+	case r.State == storage.StateFailedRetryable && before.State != r.State && r.FreeAt.Before(time.Now().Add(r.Retention-storage.WireMax-2*skews)):
+		w.broken("expiry: nothing happened of %s, and its key is free %v after that, before its retention is over", k.name, time.Until(r.FreeAt))
 	case r.State == storage.StateFailedRetryable && w.judge.effects[string(r.OperationID)] > 0:
 		w.broken("I1: the record of %s says that nothing happened, and it had", k.name)
 	case r.SafeToRunAgain && !k.safe:

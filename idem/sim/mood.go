@@ -215,10 +215,9 @@ func (m *mood) bounds(c *choices) {
 	m.engine = idem.Config{
 		ContentionTries: level(c, "contention", 1, 2, 6), RunsMax: level(c, "runs", 2, 5),
 		RunMax: level(c, "run max", 25*time.Second, 15*time.Minute), CallTimeout: level(c, "store time-out", time.Second, 5*time.Second),
-		Logger: silent,
 	}
 	m.outbox = outbox.Config{
-		SweepConcurrency: 1, Logger: silent, BackoffMax: level[time.Duration](c, "backoff", 2, 30) * time.Second,
+		SweepConcurrency: 1, BackoffMax: level[time.Duration](c, "backoff", 2, 30) * time.Second,
 		ContentionTries: level(c, "message contention", 1, 6), CallTimeout: level[time.Duration](c, "call time-out", 2, 5) * time.Second,
 		SettleMax: level[time.Duration](c, "settle max", 2, 10) * time.Second, KeepMax: level[time.Duration](c, "keep max", 4, 600) * time.Second,
 		ProbeBackoffMin: level[time.Duration](c, "probe backoff", 5, 60) * time.Second, ProbeBackoffMax: 10 * time.Minute,

@@ -69,8 +69,8 @@ func calm(k kind, c *choices) mood {
 	if c.forced[oneAttempt] != 0 {
 		m.topic.AttemptsMax = 1
 	}
-	m.engine = idem.Config{FreezeAllowance: m.freeze, Logger: silent}
-	m.outbox = outbox.Config{SweepConcurrency: 1, Logger: silent, LongestRequest: m.longest}
+	m.engine = idem.Config{FreezeAllowance: m.freeze}
+	m.outbox = outbox.Config{SweepConcurrency: 1, LongestRequest: m.longest}
 	return m
 }
 

@@ -37,7 +37,34 @@ type process struct {
 	served   Served
 }
 
-var silent = slog.New(slog.DiscardHandler)
+// bell is the log of a process. It hears the alarms that ask an operator to look at what is unknown.
+type bell struct{ *process }
+
+// Enabled implements slog.Handler: alarms are errors.
+func (bell) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelError }
+
+// Handle implements slog.Handler.
+func (b bell) Handle(_ context.Context, line slog.Record) error {
+	about, alarm := "", false
+	line.Attrs(func(a slog.Attr) bool {
+		switch a.Key {
+		case "message", "operation_id":
+			about = a.Value.String()
+		case "alarm":
+			alarm = a.Value.Bool()
+		}
+		return true
+	})
+	asks := line.Message == "outbox.unknown" || line.Message == "idempotency.reconcile.failed"
+	if alarm && asks && !b.dead.Load() {
+		b.rang(about)
+	}
+	return nil
+}
+
+// WithAttrs and WithGroup implement slog.Handler: no line has others than its own.
+func (b bell) WithAttrs([]slog.Attr) slog.Handler { return b }
+func (b bell) WithGroup(string) slog.Handler      { return b }
 
 // start starts a process. Those of one role share the role's name, and a number.
 func (w *world) start(role string) *process {
@@ -58,6 +85,7 @@ func (p *process) now() time.Time { return time.Now().Add(p.skew) }
 func (p *process) link() (err error) {
 	engine, box, store := p.mood.engine, p.mood.outbox, wire{p.store, p.world}
 	engine.Now, engine.Random, engine.Quota = p.now, p.random(p.name), quota{}
+	engine.Logger, box.Logger = slog.New(bell{p}), slog.New(bell{p})
 	box.Now, box.Random = engine.Now, engine.Random
 	if p.engine, err = idem.New(store, engine); err != nil {
 		return err

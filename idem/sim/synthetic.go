@@ -104,11 +104,7 @@ func (s *synthetic) Judge(landed Landed) {
 // JudgeEnd implements App.
 func (s *synthetic) JudgeEnd() {
 	w, successes := s.world, 0
-	for _, k := range w.keys {
-		if r, ok := w.judge.records[k.id]; ok && !k.contradicted {
-			w.judgeWritten(k, r)
-		}
-	}
+	w.incarnations(w.judgeWritten)
 	for op, k := range w.judge.keys {
 		if k.kind.shares() {
 			successes += len(w.memory.Row(written(op)))
@@ -128,6 +124,8 @@ func (w *world) judgeWritten(k *key, r storage.Record) {
 		w.judgeWrapped(k, r)
 	case r.State.Final() && r.Response.Status == 201 && written != 1 && k.kind != pure:
 		w.broken("I1: %s is completed, and its write happened %d times", k.name, written)
+	case r.State == storage.StateFailedRetryable && written != 0:
+		w.broken("I1: %s is free, and its write happened %d times", k.name, written)
 	case r.State == storage.StatePending && written != 1:
 		w.broken("I1: %s is pending with %d writes", k.name, written)
 	}
