@@ -90,6 +90,28 @@ func firstIsUndone(t *testing.T, w *world, operation idem.OperationID) {
 	}
 }
 
+// A chain has at most ChainMax messages. What the last one is followed by is not sent: its evidence is kept, and an operator is told.
+func TestAChainEndsWithItsLastMessage(t *testing.T) {
+	w := newWorld(t, options{topic: settling(func(_ storage.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+		said.Next = &outbox.Next{Topic: topicName, Payload: []byte("and one more")}
+		return nil
+	})})
+	operation := w.message(w.accept()).OperationID
+	for index := 1; index <= outbox.ChainMax; index++ {
+		if index == outbox.ChainMax && w.message(operation.Message(index)).State != storage.MessagePending {
+			t.Fatalf("message %d does not follow", index)
+		}
+		w.deliver(operation.Message(index))
+	}
+	last, beyond := operation.Message(outbox.ChainMax), operation.Message(outbox.ChainMax+1)
+	if m := w.message(last); m.State != storage.MessageDead || m.KeptDelivered == nil || w.logged("outbox.settle_failed") != 1 {
+		t.Errorf("the last message is %s, keeps %v, and %d alarms rang", m.State, m.KeptDelivered, w.logged("outbox.settle_failed"))
+	}
+	if m, err := w.inner.Message(t.Context(), beyond); err != nil || m != nil {
+		t.Errorf("message %d is %+v, %v", outbox.ChainMax+1, m, err)
+	}
+}
+
 // 408 "nothing was executed" is the end of a first message that nobody claimed in time. A later one that waited as long is
 // delivered: what comes before it was executed.
 func TestALaterPhaseIsNotAnsweredWithATimeout(t *testing.T) {

@@ -28,6 +28,12 @@ func (s Seen) Nothing() (broken []string) {
 	if s.Answers.Executed >= few && s.Messages > 0 && s.Tenants.Rows == 0 {
 		blame("I5", "message beside its record", s.Answers.Executed)
 	}
+	if s.Answers.Executed >= few && s.Tenants.IDs == 0 {
+		blame("I5", "id that belongs to a tenant", s.Answers.Executed)
+	}
+	if s.Answers.Executed >= few && s.Whole && s.Tenants.Foreign == 0 {
+		blame("I5", "request by another tenant's id", s.Answers.Executed)
+	}
 	if s.Answers.Executed >= few && s.Writes.Steps == 0 {
 		blame("I7, I8", "write after another one", s.Answers.Executed)
 	}

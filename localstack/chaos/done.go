@@ -6,8 +6,8 @@ import "fmt"
 type Done struct {
 	// Killed are the processes that were killed, by their function.
 	Killed map[Victim]int
-	// Outages are those that began and ended. Provider and DynamoDB are the faults of requests that were met.
-	Outages, Provider, DynamoDB int
+	// Outages are those that began and ended, Switched how often the provider changed how it announces what it makes. Provider and DynamoDB are the faults of requests that were met.
+	Outages, Switched, Provider, DynamoDB int
 }
 
 // Of so many kills one is to find somebody: a schedule's function, or one that has just been killed, has no process most of the time.
@@ -38,6 +38,9 @@ func (p Plan) Missing(d Done) (missing []string) {
 	}
 	if d.Outages == 0 && planned[Outage] > 0 {
 		missing = append(missing, fmt.Sprintf("there was no outage of DynamoDB, of %d that were planned", planned[Outage]))
+	}
+	if d.Switched == 0 && planned[Webhooks] > 0 {
+		missing = append(missing, fmt.Sprintf("the provider's webhooks were never switched, of %d times that were planned", planned[Webhooks]))
 	}
 	atProvider, atDynamoDB := 0, 0
 	for _, r := range p.Requests {

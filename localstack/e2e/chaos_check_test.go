@@ -62,7 +62,8 @@ func (l *loop) check(t *testing.T, left leftovers) {
 // done is what came of the plan's events and faults.
 func (l *loop) done() chaos.Done {
 	done := chaos.Done{
-		Killed: map[chaos.Victim]int{}, Outages: l.figures.sum(tableKills, outages), Provider: l.met, DynamoDB: l.figures.sum(tableDynamoDB, ""),
+		Killed: map[chaos.Victim]int{}, Outages: l.figures.sum(tableKills, outages), Switched: l.figures.sum(tableKills, switches),
+		Provider: l.met, DynamoDB: l.figures.sum(tableDynamoDB, ""),
 	}
 	for _, victim := range chaos.Victims() {
 		done.Killed[victim] = l.figures.sum(tableKills, killed(victim))

@@ -22,7 +22,9 @@ func (l *loop) happen(ctx context.Context, e chaos.Event) {
 	switch e.Action {
 	case chaos.Webhooks:
 		<-time.After(e.Delay)
-		err = announce(ctx, e.Mode, e.For)
+		if err = announce(ctx, e.Mode, e.For); err == nil {
+			l.figures.add(tableKills, switches, 1)
+		}
 	case chaos.Outage:
 		<-time.After(e.Delay)
 		if err = deployed.dynamodb.Down(ctx); err == nil {
@@ -40,8 +42,11 @@ func (l *loop) happen(ctx context.Context, e chaos.Event) {
 	}
 }
 
-// outages is the line that counts them, and killed the one of a function's processes.
-const outages = "outages of DynamoDB"
+// outages and switches are the lines that count them, and killed the one of a function's processes.
+const (
+	outages  = "outages of DynamoDB"
+	switches = "switches of the provider's webhooks"
+)
 
 func killed(victim chaos.Victim) string { return fmt.Sprintf("killed: %s", victim) }
 

@@ -30,6 +30,7 @@ func TestWhatTheChecksNameExists(t *testing.T) {
 		"localstack/e2e":              {killLoop, againOnAnother, onLocalStack, document},
 		"idem/operator/idemctl":       {inTerminal},
 		"idem/dynamo":                 {alike},
+		"idem/sim":                    {stories, planted},
 	} {
 		var names []string
 		files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
