@@ -95,6 +95,7 @@ var calls = []Mutant{
 // outcomes: what the worker makes of it.
 var outcomes = []Mutant{
 	{Name: "evidence of another object than the settled one is no news", File: "idem/outbox/notify.go", Old: "if s.Code == protocol.Unchanged && x.differs() {", New: "if false {"},
+	{Name: "a chain has one message more", File: "idem/outbox/provider.go", Old: "m.Index >= ChainMax", New: "m.Index > ChainMax"},
 	{Name: "each try of a settlement is prepared anew", File: "idem/outbox/delivery.go", Old: "	if x.send == nil {\n		if x.send, err", New: "	if true {\n		if x.send, err"},
 	{Name: "what a person goes on with after a loss counts as never called", File: "idem/outbox/delivery.go", Old: "(e == protocol.Tidings || e == protocol.Judgement)", New: "(e == protocol.Tidings)"},
 	{Name: "what a webhook goes on with after a loss counts as never called", File: "idem/outbox/delivery.go", Old: "(e == protocol.Tidings || e == protocol.Judgement)", New: "(e == protocol.Judgement)"},
