@@ -8,8 +8,9 @@
 // Requests to the store and to the provider are refused, lost, late, or have no reply; the store is down for a while, or others
 // are in the way of every settlement; processes die, or freeze and wake up after their leases; clocks differ; wake-ups are lost,
 // late and doubled; webhooks come early, late, or say the opposite of what is true. Clients hang up, ask twice at once, with
-// another body, method, path, query or media type, and again as their key expires. Two tenants call their keys the same, and ask for each other's operations. The native
-// TTL is up to two days late. People decide about what they saw some minutes ago. Some processes are of a
+// another body, method, path, query or media type, and again as their key expires. Two tenants call their keys the same, and ask for
+// each other's operations. Each request has a process of its own, or one that serves others too, side by side or one after the other.
+// The native TTL is up to two days late. People decide about what they saw some minutes ago. Some processes are of a
 // release that does not know a topic, or that only observes.
 //
 // A story's mood (mood.go) draws which of this there is at all, how often, and in which bounds: short stories full of faults
@@ -21,7 +22,8 @@
 // of the design: the invariants I1 to I9, who may write what, leases, expiry, and rules of evidence. The judge knows what each
 // request, delivery and visit met (act.go), so that it can also demand what holds only for an actor without an excuse: that a 503
 // leaves no lease of its own behind, that the answer of a handler and definite evidence are not dropped, that a living holder is
-// not parked.
+// not parked. In the end every incarnation of a key and every message that there ever was is held to the provider's books, also what has
+// expired since. What only a person can end must have been told of: in a dead letter, or by an alarm in the log.
 //
 // What has not ended after 60 hours of faults must end in the 48 hours after them, in which nothing goes wrong.
 //
@@ -61,8 +63,10 @@
 //
 // # What it does not show
 //
-// No story loses data, seals anything, or has more than one shard. Of the ways in only package middleware and the webhook's package
-// function are played, by the payments application; awslambda and container are not, nor quotas that refuse, caches, breakers, telemetry,
-// the operator's command and the drift job. Nothing takes the place of DynamoDB but the reference store: what an expression or a wire does is shown by the tests
-// of package dynamo.
+// No story loses data, seals anything, has more than one shard, a policy other than idem.IETF with a retention of an hour, a key or a
+// request that says how old it is, or an answer that is too large. What runs beside a record that is only observed is not played: the
+// judge demands that nobody who enforces goes on with such a record. Clocks differ by a second at most, and none is set while it runs.
+// Of the ways in only package middleware and the webhook's package function are played, by the payments application; awslambda and
+// container are not, nor quotas that refuse, caches, breakers, telemetry, the operator's command and the drift job. Nothing takes the
+// place of DynamoDB but the reference store: what an expression or a wire does is shown by the tests of package dynamo.
 package sim

@@ -44,6 +44,9 @@ type mood struct {
 	// they are goroutines of a container, which have no deadline.
 	kills   bool
 	invoked time.Duration
+	// instances is how many processes serve the requests: one after the other where the platform kills, side by side elsewhere. 0: each
+	// request has a process of its own.
+	instances int
 	// rounds is how many the platform's schedule has at least, although nothing is left to do.
 	rounds int
 	// people decide now and then while clients are there, amenders change how long answers last, and some processes are of a
@@ -96,6 +99,7 @@ func newMood(c *choices) mood {
 		older:    level(c, "older", false, false, false, true),
 
 		observers: level(c, "observers", false, false, false, true),
+		instances: level(c, "instances", 0, 0, 0, 0, 0, 1, 2),
 
 		storeFaults: some(c, "store faults", storeFaults),
 		callFaults:  some(c, "call faults", providerFaults),

@@ -25,6 +25,9 @@ type process struct {
 	frozen atomic.Int64  // until when, in the story's time
 	// hurt says that the process froze once: what it was late for is nobody's fault.
 	hurt atomic.Bool
+	// thawed counts who has waited for the process to thaw. busy says that it serves a request.
+	thawed atomic.Int64
+	busy   atomic.Bool
 	// older says that its release knows none of the story's topics, observes that it acts on nothing that it finds.
 	older, observes bool
 
@@ -77,6 +80,21 @@ func (w *world) start(role string) *process {
 	})
 	w.must(p.link())
 	return p
+}
+
+// instance is the process that a request comes to.
+func (w *world) instance(who string) *process {
+	if w.mood.instances == 0 {
+		return w.start("api")
+	}
+	at := w.oneOf(who+" comes to", w.mood.instances)
+	for len(w.instances) <= at {
+		w.instances = append(w.instances, nil)
+	}
+	if p := w.instances[at]; p == nil || p.dead.Load() || w.mood.kills && p.busy.Load() {
+		w.instances[at] = w.start("api")
+	}
+	return w.instances[at]
 }
 
 func (p *process) now() time.Time { return time.Now().Add(p.skew) }
@@ -162,9 +180,14 @@ func (p *process) freezeFor(name string, longest time.Duration) {
 	p.freeze(p.between(name+" freeze", time.Second, longest))
 }
 
-// thaw waits for as long as the process is frozen.
+// thaw waits for as long as the process is frozen. Requests of one process wake up one after the other: of what happens at the same
+// instant, the order is another one each time.
 func (p *process) thaw() {
-	for until := p.frozen.Load(); until > time.Now().UnixNano(); until = p.frozen.Load() {
+	turn := int64(0)
+	if p.mood.instances > 0 && p.frozen.Load() > time.Now().UnixNano() {
+		turn = p.thawed.Add(1) * int64(time.Microsecond)
+	}
+	for until := p.frozen.Load() + turn; until > time.Now().UnixNano(); until = p.frozen.Load() + turn {
 		time.Sleep(time.Duration(until - time.Now().UnixNano()))
 	}
 }
@@ -221,14 +244,18 @@ func (p *process) serve(k *key, who string, body int, patience time.Duration) an
 	}
 	got := make(chan answer, 1)
 	w.served(k, p)
+	p.busy.Store(true)
+	answered := make(chan struct{})
 	w.spawn(func() {
 		defer cancel()
+		defer close(answered)
 		var a answer
 		a.result, a.err = p.served.Serve(ctx, k.name, body)
 		p.thaw()
 		if !p.dead.Load() {
 			a.at = time.Now()
 			w.returned(request, a)
+			p.busy.Store(false)
 			got <- a
 		}
 	})
@@ -237,6 +264,7 @@ func (p *process) serve(k *key, who string, body int, patience time.Duration) an
 			select {
 			case <-time.After(limit - justBefore):
 				p.die()
+			case <-answered:
 			case <-w.end:
 			}
 		})

@@ -121,7 +121,7 @@ func (w *world) client(k *key, n int) {
 	time.Sleep(w.between(name+" begins", 0, []time.Duration{100 * time.Millisecond, 20 * time.Second}[w.oneOf("clients of "+k.name+" begin", 2)]))
 	for try := 1; try <= 12 && !w.over.Load(); try++ {
 		who := fmt.Sprintf("%s, try %d", name, try)
-		p := w.start("api")
+		p := w.instance(who)
 		w.asked(k)
 		w.say("%s asks %s", who, p.name)
 		asked := time.Now()

@@ -28,6 +28,8 @@ type world struct {
 	contended int
 	// others are keys that no client of the story sends, by their records' keys.
 	others sync.Map
+	// instances are the processes that serve requests, where they serve several.
+	instances []*process
 	// topics are what those that were linked declare.
 	topics map[string]traits
 
