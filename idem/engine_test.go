@@ -288,6 +288,74 @@ func TestDoStoresByPolicy(t *testing.T) { // semantics.md "Policies": 4xx and 5x
 	}
 }
 
+// reference/http.md "After an attempt without an answer": an answer that is not stored says what became of its own run. Without a
+// lease another run with the key goes on, and commits after its client was told 409.
+func TestAnAnswerThatIsNotStoredExcludesNoOtherRunWithoutALease(t *testing.T) {
+	for _, op := range kinds {
+		t.Run(fmt.Sprintf("%s read first %v", op.Kind, op.ReadFirst), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t, nil)
+				orders := w.register(op)
+				var wg sync.WaitGroup
+				release := make(chan struct{})
+				wg.Go(func() {
+					w.want(w.do(orders, request("{}"), func(ctx context.Context, tx *idem.Tx) (idem.Response, error) {
+						<-release
+						return w.handler(201)(ctx, tx)
+					}), idem.OutcomeExecuted, 201, "1")
+				})
+				synctest.Wait() // the first run is in its handler
+				second := w.do(orders, request("{}"), func(context.Context, *idem.Tx) (idem.Response, error) {
+					return idem.Response{Status: 409, Body: []byte("account busy")}, nil
+				})
+				if op.Kind == idem.KindAtomic {
+					if second.Outcome != idem.OutcomeInProgress {
+						t.Errorf("beside a lease: %s %d, want in_progress", second.Outcome, second.Response.Status)
+					}
+				} else {
+					w.want(second, idem.OutcomeExecuted, 409, "account busy")
+					if second.State.Final() || !second.ExpiresAt.IsZero() {
+						t.Errorf("%+v: want an answer that is marked by nothing as stored", second)
+					}
+				}
+				w.written(0)
+				close(release)
+				wg.Wait()
+				w.written(1)
+			})
+		})
+	}
+}
+
+// reference/http.md, the same section: from 300 on an answer that is stored has an expiry, by which a client knows it, also where
+// the record of a success would live as long as its resource.
+func TestEachStoredAnswerFrom300OnHasAnExpiry(t *testing.T) {
+	for _, op := range append(kinds, idem.Operation{Kind: idem.KindWrapped}) {
+		for _, backed := range []bool{false, true} {
+			for _, status := range []int{303, 400, 403, 404, 409, 422, 500, 503} {
+				if op.Kind == idem.KindWrapped && status >= 500 {
+					continue // of a wrapped operation they are never stored
+				}
+				t.Run(fmt.Sprintf("%s read first %v, backed %v, %d", op.Kind, op.ReadFirst, backed, status), func(t *testing.T) {
+					bubble(t, func(t *testing.T) {
+						w := newWorld(t, nil)
+						orders := w.register(withPolicy(op, func(p *idem.Policy) {
+							p.StoreClientErrors, p.StoreServerErrors, p.ResourceBacked = true, op.Kind != idem.KindWrapped, backed
+						}))
+						result := w.do(orders, request("{}"), func(context.Context, *idem.Tx) (idem.Response, error) {
+							return idem.Response{Status: status}, nil
+						})
+						w.want(result, idem.OutcomeExecuted, status, "")
+						if result.ExpiresAt.IsZero() {
+							t.Errorf("%+v: want an expiry", result)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
 func TestDoRejectIsStoredAndReplayed(t *testing.T) { // design.md "What a write is"
 	problem := idem.NewProblem(402, "insufficient_funds", "Insufficient funds", "The account does not hold the amount.")
 	full := memstore.Write{Key: "guard", Condition: func(row []byte) bool { return row == nil }, Failure: idem.Reject(problem)}

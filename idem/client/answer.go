@@ -87,8 +87,8 @@ const (
 	verdictMismatch verdict = "mismatch"
 	verdictUnknown  verdict = "unknown"
 	verdictExpired  verdict = "expired"
-	verdictRefused  verdict = "refused"  // before the key was looked at
-	verdictUnproven verdict = "unproven" // nothing shows that it comes from behind the key
+	verdictRefused  verdict = "refused"  // before the key was looked at, or by a handler whose answer is not stored
+	verdictUnproven verdict = "unproven" // nothing shows that it is about each attempt with the key
 )
 
 // retried are the statuses after which the same key is safe and may help: those of RFC 9110, and those by which content
@@ -100,19 +100,22 @@ var retried = []int{
 }
 
 // decided are the codes that say, by themselves, what became of the request: asking again gets the same.
-var decided = []string{header.CodeResponseTooLarge, header.CodeResponseNotKept, header.CodeResponseErased}
+var decided = []string{header.CodeResponseNotKept, header.CodeResponseErased}
 
-// judge is pure: semantics.md "On the wire", read from the client's side.
+// judge is pure: semantics.md "On the wire", read from the client's side. An answer from 300 on that is not stored decides nothing about
+// an attempt before: that may run still, and the server may have no record and no lease that keeps it from its commit.
 func (a *answer) judge() verdict {
 	h, status, code := a.res.Header, a.res.StatusCode, a.problem.Code
 	kept := h.Get(header.NameStatus) // says what the code says, also where the body is compressed or was replaced
 	switch {
-	case h.Get(header.NameReplayed) == "true" || h.Get(header.NameExpires) != "":
+	case h.Get(header.NameReplayed) == "true" || h.Get(header.NameExpires) != "" || kept == string(idem.OutcomeReplayed):
 		return verdictAnswer // stored, whatever it says: asking again gets the same
 	case kept == "unprotected" || kept == "ignored":
 		return verdictAnswer // the key protects nothing there
 	case slices.Contains(decided, code) && kept != string(idem.OutcomeUnknown):
 		return verdictAnswer // and would be again
+	case code == header.CodeResponseTooLarge && kept != string(idem.OutcomeUnknown):
+		return verdictUnproven // asking again gets the same, but it is not stored
 	case slices.Contains(retried, status):
 		return verdictAgain
 	}
@@ -128,8 +131,6 @@ func (a *answer) judge() verdict {
 		return verdictMismatch
 	case (status == http.StatusGone || status == http.StatusPreconditionFailed) && code == header.CodeKeyExpired:
 		return verdictExpired
-	case kept == string(idem.OutcomeExecuted) || kept == string(idem.OutcomeReplayed):
-		return verdictAnswer // the handler's, for this key
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return verdictRefused
 	case status >= http.StatusMultipleChoices:

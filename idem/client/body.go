@@ -15,6 +15,21 @@ type payload struct {
 	length int64
 }
 
+// heldBack is a body that looks at the age of its key whenever it is read. net/http reads it once it has a connection, and the
+// machine may have been suspended while that was made. Without all of its body a request is none.
+type heldBack struct {
+	io.ReadCloser
+	tooOld func() error
+}
+
+// Read implements io.Reader.
+func (b heldBack) Read(p []byte) (int, error) {
+	if err := b.tooOld(); err != nil {
+		return 0, err
+	}
+	return b.ReadCloser.Read(p)
+}
+
 // replayable makes a payload of the request's body, which it closes: by GetBody where there is one, else buffered.
 func replayable(req *http.Request, bytesMax int64) (payload, error) {
 	if req.Body == nil || req.Body == http.NoBody {

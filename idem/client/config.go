@@ -31,10 +31,12 @@ type Config struct {
 	Journal Journal
 	// KeyAgeMax is how long after its first use a key is sent again, by the date; past it the server's record may be gone,
 	// and the key would execute anew. Keep it below the server's retention. The age of a given key counts from when the
-	// journal, or this request, got it, and may be more. Default 23 h.
+	// journal, or this request, got it, and may be more. It is looked at before each attempt, and again whenever Base reads the
+	// body: a machine may be suspended while it connects. A request without a body has no such last look. Default 23 h.
 	KeyAgeMax time.Duration
 	// SendFirstSent adds Idempotency-First-Sent where the client knows that time: to keys that it made, journalled ones
-	// too, and to no key that was given. A server refuses a time in the future, so the clocks must agree to a second or so.
+	// too, and to no key that was given. The server then refuses by itself what comes too late, when it has no record of it any
+	// more. It refuses a time that is more than two minutes ahead of its own.
 	SendFirstSent bool
 
 	// AttemptsMax bounds how often a request is tried. Default 8.

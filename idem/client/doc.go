@@ -9,8 +9,8 @@
 //
 // A stored answer is an answer whatever its status is, and so is every answer that says that the key was not
 // honoured. What must not be tried again ends in an error that says why: [MismatchError], [OutcomeUnknownError],
-// [ExpiredError], or [GaveUpError] where the client stops first. A GaveUpError is also returned for an answer that
-// does not say that it is about the key, if an earlier attempt may have been executed or the key was given. After the
+// [ExpiredError], or [GaveUpError] where the client stops first. A GaveUpError is also returned for an answer from 300 on that
+// is not stored, if an earlier attempt may have been executed, or run still, or the key was given. After the
 // errors that are [ErrUnknown] the operation may have happened. Asking again with the error's key is then safe,
 // except after an [ExpiredError].
 //

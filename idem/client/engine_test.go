@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ func meet(t *testing.T, c *clients.Client) {
 		"outcome unknown":                         outcomeUnknown,
 		"a stored decline is an answer":           storedDecline,
 		"202 and status polling":                  polled,
+		"a 409 beside a lost attempt that runs":   busyBesideLost,
 		"a killed process and its successor":      killedProcess,
 		"a key that the journals of others began": sharedJournal,
 	} {
@@ -184,6 +186,33 @@ func storedDecline(t *testing.T, c *clients.Client) {
 	got := perform(t, c, w.task("/declined"))
 	if got.Answer == nil || got.Answer.Status != 402 || !strings.Contains(got.Answer.Body, "insufficient_funds") || got.Answer.Headers["content-type"] != "application/problem+json" {
 		t.Errorf("%s", show(got))
+	}
+	w.ran(1)
+}
+
+// Without a lease a lost attempt runs on, and commits after the next one was told 409. The client gives that 409 to nobody as the
+// end of the operation: a new key would execute it a second time, and its own gets the one execution.
+func busyBesideLost(t *testing.T, c *clients.Client) {
+	w, journal, release := open(t), t.TempDir(), make(chan struct{})
+	var calls atomic.Int64
+	w.serve("/busy", idem.Operation{Kind: idem.KindOptimistic, Policy: idem.IETF()}, func(ctx context.Context, tx *idem.Tx, r *middleware.Request) (idem.Response, error) {
+		if calls.Add(1) == 2 {
+			return idem.NewProblem(409, "account_busy", "Account busy", "").Response(), nil
+		}
+		w.proxy.running <- struct{}{}
+		<-release
+		return w.count(ctx, tx, r)
+	})
+	w.proxy.spoil(dropDuring)
+	w.ended(perform(t, c, named(w.task("/busy"), journal)), "gave_up", true)
+	if commits := len(w.mem.Row("commits")); calls.Load() != 2 || commits != 0 {
+		t.Fatalf("%d calls and %d commits, want a lost one that runs and a 409", calls.Load(), commits)
+	}
+	close(release)
+	w.proxy.left.Wait()
+	w.answered(perform(t, c, named(w.task("/busy"), journal)), 201, `{"run":1}`)
+	if commits := len(w.mem.Row("commits")); commits != 1 {
+		t.Errorf("%d commits, want 1", commits)
 	}
 	w.ran(1)
 }

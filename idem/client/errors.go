@@ -92,11 +92,12 @@ const (
 	ReasonElapsed    Reason = "the time is used up"
 	ReasonRetryAfter Reason = "the server asks to wait for longer than the client may"
 	ReasonPermanent  Reason = "trying again can't help"
-	// ReasonRefused: 401 or 403, which come before the key is looked at and say nothing about the attempts before.
-	ReasonRefused Reason = "the credentials were refused after an earlier attempt"
-	// ReasonUnproven: an answer that nothing marks as one about the key, such as the 404 of a route that is gone, the 413 of
+	// ReasonRefused: 401 or 403, which come before the key is looked at, or from a handler whose answer is not stored. They say
+	// nothing about the attempts before.
+	ReasonRefused Reason = "the request was refused after an earlier attempt, which may have been executed"
+	// ReasonUnproven: an answer that nothing marks as a stored one, such as the 404 of a route that is gone, the 413 of
 	// a gateway or the redirect of a login page. It says nothing about the attempts before.
-	ReasonUnproven Reason = "the answer is not marked as one about the key, after an earlier attempt"
+	ReasonUnproven Reason = "the answer is not marked as a stored one, after an earlier attempt"
 )
 
 // GaveUpError says that the client stopped asking before there was an answer. It is [ErrUnknown]: ask again with its key.

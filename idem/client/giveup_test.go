@@ -3,6 +3,8 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -47,6 +49,54 @@ func TestRetryAfterIsHonouredExactly(t *testing.T) {
 		w.proxy.spoil(status(503, value))
 		if _, err := w.post(t.Context(), w.transport(client.Config{}), "/orders", `{}`); err != nil || w.clock.paused()[0] > 200*time.Millisecond {
 			t.Errorf("%s: %v, pauses %v", name, err, w.clock.paused())
+		}
+	}
+}
+
+// clients.md "What an answer means": after a lost attempt an answer from 300 on that is not stored says nothing about that attempt. To
+// the first attempt of a new key it is an answer.
+func TestAnAnswerThatIsNotStoredSaysNothingAboutALostAttempt(t *testing.T) {
+	for name, test := range map[string]struct {
+		header http.Header
+		body   string
+		proves bool
+	}{
+		"executed":                  {http.Header{"Idempotency-Status": {"executed"}}, `{}`, false},
+		"executed and stored":       {http.Header{"Idempotency-Status": {"executed"}, "Idempotency-Expires": {"2026-11-22T12:00:00Z"}}, `{}`, true},
+		"replayed":                  {http.Header{"Idempotency-Status": {"replayed"}}, `{}`, true},
+		"the response is too large": {http.Header{}, `{"code":"idempotency_response_too_large"}`, false},
+		"the response is not kept":  {http.Header{}, `{"code":"idempotency_response_not_kept"}`, true},
+	} {
+		for _, code := range []int{303, 403, 404, 409, 422, 501} {
+			for lost := range 2 {
+				t.Run(fmt.Sprintf("%s, %d after %d lost", name, code, lost), func(t *testing.T) {
+					asked := 0
+					base := roundTripper(func(r *http.Request) (*http.Response, error) {
+						if asked++; asked <= lost {
+							return nil, io.ErrUnexpectedEOF
+						}
+						header := test.header.Clone()
+						header.Set("Content-Type", "application/problem+json")
+						return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(strings.NewReader(test.body)), Request: r}, nil
+					})
+					w := open(t)
+					req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL+"/orders", strings.NewReader("{}"))
+					if err != nil {
+						t.Fatal(err)
+					}
+					res, err := w.transport(client.Config{Base: base}).RoundTrip(req)
+					if test.proves || lost == 0 {
+						if err != nil || res.StatusCode != code {
+							t.Errorf("%v, want the %d", err, code)
+						}
+						return
+					}
+					var gaveUp *client.GaveUpError
+					if !errors.As(err, &gaveUp) || gaveUp.Status != code || gaveUp.Attempts != 2 || !errors.Is(err, client.ErrUnknown) {
+						t.Errorf("%v, want a GaveUpError with the %d", err, code)
+					}
+				})
+			}
 		}
 	}
 }

@@ -4,10 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -208,6 +214,51 @@ func TestOldKeysAreNotSent(t *testing.T) {
 		t.Errorf("%+v: %v", expired, err)
 	}
 	w.ran(1)
+}
+
+// A machine is suspended while it connects, and wakes when the server's record may be gone: what was going to be sent is held back.
+// Before its body a request is none.
+func TestAKeyThatGrowsTooOldWhileItConnectsIsNotSent(t *testing.T) {
+	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
+		for name, body := range map[string]func() io.Reader{
+			"a body that can be made again": func() io.Reader { return strings.NewReader("{}") },
+			"a stream":                      func() io.Reader { return io.NopCloser(strings.NewReader("{}")) },
+		} {
+			t.Run(protocol+" "+name, func(t *testing.T) {
+				w := open(t)
+				var complete atomic.Int64
+				server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+					if raw, err := io.ReadAll(r.Body); err == nil && string(raw) == "{}" && r.Proto == protocol {
+						complete.Add(1)
+					}
+					panic(http.ErrAbortHandler) // the answer is lost
+				}))
+				server.EnableHTTP2 = protocol == "HTTP/2.0"
+				server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+				server.StartTLS()
+				defer server.Close()
+				base := server.Client().Transport.(*http.Transport)
+				dials, dial := 0, base.DialContext
+				base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+					if dials++; dials > 1 {
+						w.clock.advance(25 * time.Hour)
+					}
+					return dial(ctx, network, address)
+				}
+				base.ForceAttemptHTTP2 = server.EnableHTTP2
+				w.clock.meanwhile = func(int, time.Duration) { base.CloseIdleConnections() }
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/orders", body())
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = w.transport(client.Config{Base: base}).RoundTrip(req)
+				var expired *client.ExpiredError
+				if !errors.As(err, &expired) || expired.Age < 25*time.Hour || expired.Age > 26*time.Hour || complete.Load() != 1 || dials != 2 {
+					t.Errorf("%v after %d complete requests and %d connections, want an ExpiredError after one and 2", err, complete.Load(), dials)
+				}
+			})
+		}
+	}
 }
 
 // The machine started with its date three days ahead. Its clock was set before the operation was resumed, so nobody knows how old

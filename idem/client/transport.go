@@ -78,10 +78,8 @@ type sending struct {
 func (s *sending) run() (*http.Response, error) {
 	ctx := s.req.Context()
 	for {
-		// A key's first use that lies further ahead than the clocks of two machines differ: one of the two readings was wrong, and
-		// nobody knows how old the key is.
-		if age := s.t.date().Sub(s.op.seen); age > s.t.cfg.KeyAgeMax || age < -idem.FirstSentSkew {
-			return nil, s.ended(ctx, &ExpiredError{Key: s.op.key, Age: age})
+		if err := s.tooOld(); err != nil {
+			return nil, s.ended(ctx, err)
 		}
 		res, done, err := s.once(ctx)
 		if done {
@@ -89,6 +87,9 @@ func (s *sending) run() (*http.Response, error) {
 		}
 		if ctx.Err() != nil {
 			return nil, s.ended(ctx, s.giveUp(ReasonCanceled, ctx.Err()))
+		}
+		if expired := (*ExpiredError)(nil); errors.As(s.cause, &expired) {
+			return nil, s.ended(ctx, expired)
 		}
 		if permanent(s.cause) {
 			return nil, s.ended(ctx, s.impossible(ctx))
@@ -102,6 +103,15 @@ func (s *sending) run() (*http.Response, error) {
 			return nil, s.ended(ctx, s.giveUp(ReasonCanceled, err))
 		}
 	}
+}
+
+// tooOld returns an [*ExpiredError] where the key must not be sent (again). A key's first use that lies further ahead than the
+// clocks of two machines differ says that one of the two readings was wrong, and nobody knows how old the key is.
+func (s *sending) tooOld() error {
+	if age := s.t.date().Sub(s.op.seen); age > s.t.cfg.KeyAgeMax || age < -idem.FirstSentSkew {
+		return &ExpiredError{Key: s.op.key, Age: age}
+	}
+	return nil
 }
 
 // once makes one attempt. It says whether that was the end.
@@ -152,7 +162,7 @@ func (s *sending) attempt(ctx context.Context) (*answer, error) {
 		if err != nil {
 			return nil, &BodyError{Cause: err}
 		}
-		out.Body = body
+		out.Body = heldBack{body, s.tooOld}
 	}
 	return s.t.exchange(out)
 }

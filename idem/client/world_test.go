@@ -39,6 +39,8 @@ const (
 	dropAfter  fault = "drop after"
 	torn       fault = "half the answer"
 	after504   fault = "504 after it was served"
+	// dropDuring breaks the connection while the API still serves the request.
+	dropDuring fault = "drop during"
 )
 
 // status is a fault: the answer of somebody before the API, or of the API's limits. seconds is its Retry-After, "" for none.
@@ -55,6 +57,10 @@ type proxy struct {
 
 	// passed counts what the API has answered with no fault in between.
 	passed atomic.Int64
+
+	// running tells a dropDuring that the API serves the request; left are those requests.
+	running chan struct{}
+	left    sync.WaitGroup
 }
 
 func (p *proxy) next(r *http.Request) fault {
@@ -103,6 +109,11 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.api.ServeHTTP(served, r)
 	}
 	switch f {
+	case dropDuring:
+		left := r.WithContext(context.WithoutCancel(r.Context()))
+		p.left.Go(func() { p.api.ServeHTTP(served, left) })
+		<-p.running
+		panic(http.ErrAbortHandler)
 	case dropBefore, dropAfter:
 		panic(http.ErrAbortHandler)
 	case torn:
@@ -229,7 +240,7 @@ func newWorld(t tester) *world {
 		rw.WriteHeader(http.StatusCreated)
 		fmt.Fprintf(rw, `{"run":%d}`, w.runs.Add(1))
 	})
-	w.proxy = &proxy{api: w.mux}
+	w.proxy = &proxy{api: w.mux, running: make(chan struct{})}
 	w.server = httptest.NewUnstartedServer(w.proxy)
 	w.server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	w.server.Start()
@@ -257,7 +268,12 @@ func (w *world) count(_ context.Context, tx *idem.Tx, _ *middleware.Request) (id
 
 func (w *world) handle(path string, policy idem.Policy, h middleware.Handler) {
 	w.Helper()
-	op := idem.Operation{Name: strings.Trim(path, "/") + ".create", Kind: idem.KindAtomic, Policy: policy}
+	w.serve(path, idem.Operation{Kind: idem.KindAtomic, Policy: policy}, h)
+}
+
+func (w *world) serve(path string, op idem.Operation, h middleware.Handler) {
+	w.Helper()
+	op.Name = strings.Trim(path, "/") + ".create"
 	handler, err := w.mw.Handle(op, middleware.Route{MediaTypes: []string{"*/*"}}, h)
 	if err != nil {
 		w.Fatal(err)

@@ -28,7 +28,8 @@ type Limits struct {
 // Counters are shared by all instances. [Memory] has them for one process, package dynamoquota in DynamoDB.
 type Counters interface {
 	// Add adds n, which may be negative, to a field of a counter, and returns what the field is then. An absent one is 0.
-	// The counter may be removed after the given time. An addition whose reply is lost may count twice.
+	// The counter may be removed after the given time. An addition whose reply is lost may count twice, but one of a negative n
+	// counts once at most, else tenants get more than their limit; an error is right where it is not known to count.
 	Add(ctx context.Context, counter, field string, n int64, removeAfter time.Time) (int64, error)
 	// Read returns the fields of each counter, in the same order; an absent one has none. They may be a moment old. At most
 	// [ReadMax] at once.

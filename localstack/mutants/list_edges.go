@@ -65,6 +65,7 @@ var quotas = []Mutant{
 	{Name: "a right of a window that is over admits somebody", File: "idem/quota/rate.go", Old: "	if r.window.span == window {\n		r.have++", New: "	if r.window.span >= window {\n		r.have++"},
 	{Name: "a right of an hour that is over admits somebody", File: "idem/quota/active.go", Old: "	if a.hour == hour {\n		a.have++", New: "	if a.hour >= hour {\n		a.have++"},
 	{Name: "rights in hand outlive their window", File: "idem/quota/rate.go", Old: "		r.have, r.empty, r.first = 0, 0, w.draw", New: "		r.empty, r.first = 0, w.draw"},
+	{Name: "what comes back counts twice", File: "idem/quota/dynamoquota/dynamoquota.go", Old: "o.Retryer = aws.NopRetryer{}", New: "_ = aws.NopRetryer{}"},
 	{Name: "a right is not used up", File: "idem/quota/rate.go", Old: "	r.have--\n	r.window.given++\n", New: "	r.window.given++\n"},
 	{Name: "a limit that is reached admits", File: "idem/quota/quota.go", Old: "	if err == nil && wait > 0 {", New: "	if err == nil && wait > time.Hour {"},
 	{Name: "a right to a key is kept where there are too many keys", File: "idem/quota/quota.go", Old: "			t.keys.giveBack(taken.window)\n", New: ""},
@@ -180,6 +181,9 @@ var journals = []Mutant{
 	{Name: "a certificate that fails when net/http sends again proves that nothing was sent", File: "idem/client/transport.go", Old: "s.sends.Load() == 0 && s.first(ctx)", New: "s.first(ctx)"},
 	{Name: "a key is sent at any age", File: "idem/client/transport.go", Old: "age > s.t.cfg.KeyAgeMax || age", New: "age > s.t.cfg.KeyAgeMax<<20 || age"},
 	{Name: "a key from the future is young", File: "idem/client/transport.go", Old: " || age < -idem.FirstSentSkew {", New: " || age < -idem.FirstSentSkew<<20 {"},
+	{Name: "a body leaves whatever its key's age is by then", File: "idem/client/transport.go", Old: "heldBack{body, s.tooOld}", New: "body"},
+	{Name: "an answer that is not stored speaks for a lost attempt", File: "idem/client/answer.go", Old: "kept == string(idem.OutcomeReplayed):", New: "kept == string(idem.OutcomeReplayed) || kept == string(idem.OutcomeExecuted):"},
+	{Name: "a response that is too large speaks for a lost attempt", File: "idem/client/answer.go", Old: "		return verdictUnproven // asking again", New: "		return verdictAnswer // asking again"},
 }
 
 // pythons: what the client in Python takes for proof.
@@ -187,6 +191,7 @@ var pythons = []Mutant{
 	{Name: "what the caller was handling says what became of a request", File: "idem/client/python/src/idem_client/machine.py", Old: "(link.__context__ if isinstance(link, httpcore.ConnectError) else None)", New: "link.__context__"},
 	{Name: "a real server's certificate leaves open what was sent", File: "idem/client/python/src/idem_client/machine.py", Old: "(link.__context__ if isinstance(link, httpcore.ConnectError) else None)", New: "None"},
 	{Name: "a key from the future is young to the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: " or age < -_KEY_AHEAD_MAX:", New: ":"},
+	{Name: "the client in Python sends what grew too old while it connected", File: "idem/client/python/src/idem_client/transport.py", Old: "            self._look()\n", New: "            pass\n"},
 }
 
 // comparisons: what of a request the middleware compares, and what it reads of its time.

@@ -3,7 +3,8 @@
 // shape that schema.Quota describes: an item for each counter, removed by native TTL.
 //
 // An addition is one UpdateItem and costs one write unit. It is not idempotent: if its reply is lost and the SDK
-// sends it again, it counts twice, and the tenant gets that much less for one window or one hour. A read is one
+// sends it again, it counts twice, and the tenant gets that much less for one window or one hour. What an instance
+// gives back is sent once only: counted twice, it would be more keys than the limit has. A read is one
 // eventually consistent BatchGetItem, and costs half a read unit for each counter.
 package dynamoquota
 
@@ -51,17 +52,24 @@ func number(n int64) types.AttributeValue {
 
 // Add implements quota.Counters. It returns the SDK's errors.
 func (c *Counters) Add(ctx context.Context, counter, field string, n int64, removeAfter time.Time) (int64, error) {
+	var options []func(*dynamodb.Options)
+	if n < 0 {
+		options = append(options, sentOnce)
+	}
 	out, err := c.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &c.table, Key: key(counter), UpdateExpression: aws.String("ADD #field :n SET #ttl = :ttl"),
 		ExpressionAttributeNames:  map[string]string{"#field": field, "#ttl": schema.TTL},
 		ExpressionAttributeValues: item{":n": number(n), ":ttl": number(removeAfter.Unix())},
 		ReturnValues:              types.ReturnValueUpdatedNew,
-	})
+	}, options...)
 	if err != nil {
 		return 0, fmt.Errorf("dynamoquota: add to a counter: %w", err)
 	}
 	return read(out.Attributes, field)
 }
+
+// sentOnce has the SDK send a call once, whatever becomes of it.
+func sentOnce(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 
 // readTries bounds how often what a BatchGetItem left out is asked for again.
 const readTries = 3

@@ -3,11 +3,16 @@ package dynamoquota_test
 import (
 	"context"
 	"errors"
+	"net"
+	"net/http"
 	"os"
 	"sync"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -99,6 +104,35 @@ func TestConcurrentAdditionsAreAllCounted(t *testing.T) {
 	group.Wait()
 	add(t, c, "a", "n", 0, 50)
 }
+
+// quota.Counters: what is added may count twice where its reply is lost, and what comes back counts once at most. Else a tenant had
+// more keys than its limit.
+func TestWhatComesBackIsSentOnce(t *testing.T) {
+	for n, resent := range map[int64]bool{5: true, -5: false} {
+		synctest.Test(t, func(t *testing.T) { // the SDK waits before it sends again
+			sends := 0
+			client := dynamodb.New(dynamodb.Options{
+				Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
+				HTTPClient: httpClient(func(*http.Request) (*http.Response, error) {
+					sends++
+					return nil, &net.OpError{Op: "read", Err: syscall.ECONNRESET}
+				}),
+			})
+			c, err := dynamoquota.New(client, "quota")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Add(t.Context(), "a", "h1", n, time.Unix(1800000000, 0)); err == nil || sends == 0 || (sends > 1) != resent {
+				t.Errorf("an addition of %d is sent %d times, %v; want more than once: %v", n, sends, err, resent)
+			}
+		})
+	}
+}
+
+// httpClient makes one of a function.
+type httpClient func(*http.Request) (*http.Response, error)
+
+func (f httpClient) Do(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestNewRejectsItsArguments(t *testing.T) {
 	var rejected *idem.ConfigError

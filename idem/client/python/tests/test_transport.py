@@ -2,10 +2,12 @@
 
 import asyncio
 import gzip
+import http.server
 import json
 import logging
 import os
 import re
+import socket
 import ssl
 import subprocess
 import sys
@@ -18,7 +20,9 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import anyio
 import httpx
 
 import idem_client
@@ -371,6 +375,124 @@ class Clocks(unittest.TestCase):
         with self.assertRaisesRegex(idem_client.ExpiredError, "lies ahead") as expired:
             pays(-121.0, 1.0)
         self.assertEqual((expired.exception.unknown, expired.exception.status), (True, 0))
+
+
+class Server:
+    """Reads requests and answers none of them."""
+
+    def __init__(self, test: unittest.TestCase) -> None:
+        arrived: list[bytes] = []
+        over = threading.Event()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                arrived.append(self.rfile.read(int(self.headers["Content-Length"])))
+                if self.path == "/silent":
+                    over.wait()
+                self.close_connection = True
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        for close in (server.server_close, thread.join, server.shutdown, over.set):
+            test.addCleanup(close)
+        self.arrived = arrived
+        self.url = f"http://127.0.0.1:{server.server_port}"
+
+
+class Suspended(unittest.IsolatedAsyncioTestCase):
+    """The second attempt connects while the machine sleeps, and wakes when the server's record may be gone."""
+
+    def setUp(self) -> None:
+        self.server, self.connected, self.traced = Server(self), 0, list[str]()
+        self.config = Config(now=lambda: 1_800_000_000.0 + (25 * 3600.0 if self.connected > 1 else 0.0))
+
+    def held_back(self, ended: idem_client.ExpiredError) -> None:
+        self.assertRegex(str(ended), "too old")
+        self.assertEqual((self.server.arrived, self.connected), ([b"{}"], 2))
+        self.assertEqual(sum(name.endswith("send_request_headers.complete") for name in self.traced), 1)
+
+    def test_a_key_that_grows_too_old_while_it_connects_is_not_sent(self) -> None:
+        connect = socket.create_connection
+
+        def slowly(*arguments: Any, **named: Any) -> socket.socket:
+            self.connected += 1
+            return connect(*arguments, **named)
+
+        def trace(name: str, _: Any) -> None:
+            self.traced.append(name)
+
+        transport = IdempotencyTransport(self.config, pause=lambda _: None)
+        with httpx.Client(transport=transport) as http, unittest.mock.patch("socket.create_connection", slowly):
+            with self.assertRaises(idem_client.ExpiredError) as ended:
+                http.post(self.server.url, content=b"{}", extensions={"trace": trace})
+        self.held_back(ended.exception)
+
+    async def test_a_key_that_grows_too_old_while_it_connects_asynchronously_is_not_sent(self) -> None:
+        connect = anyio.connect_tcp
+
+        async def slowly(*arguments: Any, **named: Any) -> Any:
+            self.connected += 1
+            return await connect(*arguments, **named)
+
+        async def trace(name: str, _: Any) -> None:
+            self.traced.append(name)
+
+        async def no_time(_: float) -> None:
+            return None
+
+        transport = idem_client.AsyncIdempotencyTransport(self.config, pause=no_time)
+        async with httpx.AsyncClient(transport=transport) as http:
+            with unittest.mock.patch("anyio.connect_tcp", slowly), self.assertRaises(idem_client.ExpiredError) as ended:
+                await http.post(self.server.url, content=b"{}", extensions={"trace": trace})
+        self.held_back(ended.exception)
+
+
+class Phases(unittest.TestCase):
+    def setUp(self) -> None:
+        self.passed = 0.0
+        patched = unittest.mock.patch("idem_client.transport.time", unittest.mock.Mock(monotonic=lambda: self.passed))
+        patched.start()
+        self.addCleanup(patched.stop)
+
+    def test_each_phase_has_what_is_left_of_the_attempt(self) -> None:
+        left: list[dict[str, float]] = []
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            for phase in ("connection.connect_tcp", "connection.start_tls", "http11.send_request_headers", "http11.receive_response_headers"):
+                request.extensions["trace"](phase + ".started", {})
+                left.append(dict(request.extensions["timeout"]))
+                self.passed += 3.0 if len(left) < 4 else 0.5
+                request.extensions["trace"](phase + ".complete", {})
+            return httpx.Response(201)
+
+        client(Answering(answer), attempt_timeout=10.0).post(URL, timeout=httpx.Timeout(8.0, connect=2.0))
+        self.assertEqual([timeout["read"] for timeout in left], [8.0, 7.0, 4.0, 1.0])
+        self.assertEqual([timeout["connect"] for timeout in left], [2.0, 2.0, 2.0, 1.0])
+
+    def test_nothing_is_sent_once_the_time_is_over(self) -> None:
+        def connects(request: httpx.Request) -> httpx.Response:
+            self.passed += 10.0
+            request.extensions["trace"]("http11.send_request_headers.started", {})
+            raise AssertionError
+
+        with self.assertRaises(idem_client.GaveUpError) as ended:
+            client(Answering(connects), attempt_timeout=10.0, attempts_max=1).post(URL)
+        self.assertIsInstance(ended.exception.__cause__, httpx.TimeoutException)
+
+    def test_a_silent_server_is_waited_for_only_as_long_as_the_connecting_left(self) -> None:
+        connect, server, began = socket.create_connection, Server(self), time.monotonic()
+
+        def slowly(*arguments: Any, **named: Any) -> socket.socket:
+            self.passed += 59.9
+            return connect(*arguments, **named)
+
+        transport = IdempotencyTransport(Config(attempt_timeout=60.0, attempts_max=1))
+        with httpx.Client(transport=transport, timeout=None) as http, unittest.mock.patch("socket.create_connection", slowly):
+            with self.assertRaises(idem_client.GaveUpError) as ended:
+                http.post(server.url + "/silent", content=b"{}")
+        self.assertIsInstance(ended.exception.__cause__, httpx.ReadTimeout)
+        self.assertLess(time.monotonic() - began, 30.0)
 
 
 class Journals(unittest.TestCase):

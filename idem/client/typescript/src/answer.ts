@@ -58,8 +58,8 @@ export function respond(a: Omit<Answer, "code">): Response {
 }
 
 /**
- * What an answer means for the operation. "refused" is 401 or 403: they come before the key is looked at. "unproven" is an
- * answer that nothing marks as one from behind the key.
+ * What an answer means for the operation. "refused" is 401 or 403: they come before the key is looked at, or from a handler
+ * whose answer is not stored. "unproven" is an answer that nothing marks as one about each attempt with the key.
  */
 export type Verdict = "answer" | "again" | "mismatch" | "unknown" | "expired" | "refused" | "unproven";
 
@@ -70,16 +70,22 @@ export type Verdict = "answer" | "again" | "mismatch" | "unknown" | "expired" | 
 export const retried = [408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 525, 526, 527, 529, 530, 598, 599];
 
 /** The codes that say, by themselves, what became of the request: asking again gets the same. */
-const decided = ["idempotency_response_too_large", "idempotency_response_not_kept", "idempotency_response_erased"];
+const decided = ["idempotency_response_not_kept", "idempotency_response_erased"];
 
-/** Reads docs/semantics.md "On the wire" from the client's side. */
+/**
+ * Reads docs/semantics.md "On the wire" from the client's side. An answer from 300 on that is not stored decides nothing about an
+ * attempt before: that may run still, and the server may have no record and no lease that keeps it from its commit.
+ */
 export function judge({ status, headers, code }: Pick<Answer, "status" | "headers" | "code">): Verdict {
   const kept = headers.get("Idempotency-Status") ?? ""; // says what the code says, also where the body was replaced
-  if (headers.get("Idempotent-Replayed") === "true" || headers.has("Idempotency-Expires")) {
+  if (headers.get("Idempotent-Replayed") === "true" || headers.has("Idempotency-Expires") || kept === "replayed") {
     return "answer"; // stored, whatever it says: asking again gets the same
   }
   if (["unprotected", "ignored"].includes(kept) || (decided.includes(code) && kept !== "unknown")) {
     return "answer"; // the key protects nothing there, or asking again gets the same
+  }
+  if (code === "idempotency_response_too_large" && kept !== "unknown") {
+    return "unproven"; // asking again gets the same, but it is not stored
   }
   if (retried.includes(status)) {
     return "again";
@@ -92,7 +98,6 @@ export function judge({ status, headers, code }: Pick<Answer, "status" | "header
   const mismatch = code === "idempotency_key_reused_with_different_payload" || code === "idempotency_error" || kept === "mismatch";
   if ((status === 422 || status === 400) && mismatch) return "mismatch";
   if ((status === 410 || status === 412) && code === "idempotency_key_expired") return "expired";
-  if (kept === "executed" || kept === "replayed") return "answer"; // the handler's, for this key
   if (status === 401 || status === 403) return "refused";
   return status >= 300 ? "unproven" : "answer";
 }

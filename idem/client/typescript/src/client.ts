@@ -20,12 +20,14 @@ export interface Options extends Limits {
   readonly syntax: Syntax;
   /**
    * Sends Idempotency-First-Sent where the client knows that time: for keys that it made, journalled ones too, and for no key
-   * that was given. A server refuses a time in the future, so the clocks must agree to a second or so. Default false.
+   * that was given. The server then refuses by itself what comes too late, when it has no record of it any more: `fetch` gives no
+   * last look at the date once there is a connection, and a machine may be suspended while it connects. A server refuses a time
+   * that is more than two minutes ahead of its own. Default false.
    */
   readonly sendFirstSent: boolean;
   /**
-   * How long after its first use a key is sent again, by the date; keep it below the server's retention. The age of a given key
-   * counts from when the journal, or this request, got it, and may be more. Default 23 h.
+   * How long after its first use a key is sent again, by the date; keep it below the server's retention. It is looked at before
+   * each attempt. The age of a given key counts from when the journal, or this request, got it, and may be more. Default 23 h.
    */
   readonly keyAgeMaxMs: number;
   /** Bounds one attempt, until its answer is read. Default 35 s, which is longer than API Gateway waits. */

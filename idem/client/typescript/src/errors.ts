@@ -84,7 +84,8 @@ export class ExpiredError extends IdempotencyError {
 
 /**
  * Why the client stopped asking. "refused" is a 401 or 403 after an attempt that may have happened; "unproven" is another
- * answer then that nothing marks as one about the key, such as the 404 of a route that is gone or the redirect of a login page.
+ * answer then that nothing marks as a stored one, such as the 404 of a route that is gone, the redirect of a login page, or a
+ * 409 of the service's own that is not stored.
  */
 export type Reason = "canceled" | "attempts" | "elapsed" | "retry_after" | "permanent" | "refused" | "unproven";
 

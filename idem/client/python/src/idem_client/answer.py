@@ -53,24 +53,28 @@ def parse(body: bytes | None) -> dict[str, Any] | None:
 
 
 Verdict = Literal["answer", "again", "mismatch", "unknown", "expired", "refused", "unproven"]
-"""`refused` is 401 or 403: they come before the key is looked at. `unproven` is an answer that nothing marks as one from
-behind the key."""
+"""`refused` is 401 or 403: they come before the key is looked at, or from a handler whose answer is not stored. `unproven` is an
+answer that nothing marks as one about each attempt with the key."""
 
 RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 525, 526, 527, 529, 530, 598, 599})
 """The statuses after which the same key is safe and may help: those of RFC 9110, and those by which content delivery networks
 say that they had no answer of the server (520 to 527, 529, 530, 598, 599), which may have executed the request."""
 
 
-_DECIDED = frozenset({"idempotency_response_too_large", "idempotency_response_not_kept", "idempotency_response_erased"})
+_DECIDED = frozenset({"idempotency_response_not_kept", "idempotency_response_erased"})
 """The codes that say, by themselves, what became of the request: asking again gets the same."""
 
 
 def judge(status: int, headers: httpx.Headers, code: str) -> Verdict:
+    """An answer from 300 on that is not stored decides nothing about an attempt before: that may run still, and the server may
+    have no record and no lease that keeps it from its commit."""
     kept = headers.get("Idempotency-Status", "")  # says what the code says, also where the body was replaced
-    if headers.get("Idempotent-Replayed") == "true" or headers.get("Idempotency-Expires"):
+    if headers.get("Idempotent-Replayed") == "true" or headers.get("Idempotency-Expires") or kept == "replayed":
         return "answer"  # stored, whatever it says: asking again gets the same
     if kept in ("unprotected", "ignored") or (code in _DECIDED and kept != "unknown"):
         return "answer"  # the key protects nothing there, or asking again gets the same
+    if code == "idempotency_response_too_large" and kept != "unknown":
+        return "unproven"  # asking again gets the same, but it is not stored
     if status in RETRIED:
         return "again"
     if status == 409 and (code in ("idempotency_key_in_progress", "idempotency_key_in_use") or kept == "in_progress"):
@@ -81,8 +85,6 @@ def judge(status: int, headers: httpx.Headers, code: str) -> Verdict:
         return "mismatch"
     if status in (410, 412) and code == "idempotency_key_expired":
         return "expired"
-    if kept in ("executed", "replayed"):
-        return "answer"  # the handler's, for this key
     if status in (401, 403):
         return "refused"
     return "unproven" if status >= 300 else "answer"

@@ -30,16 +30,20 @@ class Config:
     """How keys are written."""
     send_first_sent: bool = False
     """Sends Idempotency-First-Sent where the client knows that time: for keys that it made, journalled ones too, and for no
-    key that was given. A server refuses a time in the future, so the clocks must agree to a second or so."""
+    key that was given. The server then refuses by itself what comes too late, when it has no record of it any more. It refuses a
+    time that is more than two minutes ahead of its own."""
     key_age_max: float = 23 * 3600.0
-    """How long after its first use a key is sent again, by the date; keep it below the server's retention. The age of a given
-    key counts from when the journal, or this request, got it, and may be more."""
+    """How long after its first use a key is sent again, by the date; keep it below the server's retention. It is looked at before
+    each attempt, and again once httpx has a connection. The age of a given key counts from when the journal, or this request, got
+    it, and may be more."""
     attempts_max: int = 8
     """Bounds how often a request is tried."""
     elapsed_max: float = 120.0
     """Bounds the time after which no further attempt begins."""
     attempt_timeout: float = 35.0
-    """Bounds one attempt, which is longer than API Gateway waits by default. A shorter timeout of httpx stays as it is."""
+    """Bounds one attempt of the asynchronous transport. Of the synchronous one it bounds each wait for a connection, after which
+    nothing is sent once it is over, and each wait for writing and reading by what was left of it when that phase began. The
+    default is longer than API Gateway waits. A shorter timeout of httpx stays as it is."""
     backoff_base: float = 0.2
     """With backoff_max it bounds the pause after the n-th attempt, which is drawn from [0, min(backoff_max,
     backoff_base * 2 ** (n - 1))]. A server's Retry-After is honoured exactly instead."""

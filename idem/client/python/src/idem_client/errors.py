@@ -7,7 +7,8 @@ from typing import ClassVar, Literal
 
 Reason = Literal["canceled", "attempts", "elapsed", "retry_after", "permanent", "refused", "unproven"]
 """Why the client stopped asking. `refused` is a 401 or 403 after an attempt that may have happened; `unproven` is another
-answer then that nothing marks as one about the key, such as the 404 of a route that is gone. `canceled` is the TypeScript client's alone: in Python a cancellation stays one."""
+answer then that nothing marks as a stored one, such as the 404 of a route that is gone, or a 409 of the service's own that is not
+stored. `canceled` is the TypeScript client's alone: in Python a cancellation stays one."""
 
 _CODE = re.compile(r"[a-z0-9_.]{1,64}")
 

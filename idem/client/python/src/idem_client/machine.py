@@ -7,7 +7,7 @@ import logging
 import math
 import re
 import ssl
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
@@ -48,6 +48,8 @@ class Ask:
     """Send the request once, and read its answer."""
 
     request: httpx.Request
+    look: Callable[[], None] = lambda: None
+    """Raises where the request must not leave any more. To be called when there is a connection."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,13 @@ class _Operation:
             return True
         return (yield Alone(self.journalled, self.key)) is True
 
+    def look(self) -> None:
+        """Raises an ExpiredError where the key must not be sent (again). By the date: a clock that nobody sets may stand still
+        while the machine is suspended, and the server's records grow old."""
+        age = self.config.now() - self.seen
+        if age > self.config.key_age_max or age < -_KEY_AHEAD_MAX:
+            raise ExpiredError(self.key, 0, age < 0)
+
     def gave_up(self, reason: Reason, cause: Exception | None = None) -> GaveUpError:
         error = GaveUpError(self.key, reason, self.pace.attempts, self.status, self.code, self.retry_after)
         error.__cause__ = cause or self.cause
@@ -135,17 +144,16 @@ def send(config: Config, request: httpx.Request, body: bytes) -> Machine:
     request.extensions = {**request.extensions, KEY: entry.key, ENTRY: entry, NOTHING: False}
     headers = _headers(config, request, entry, len(body))
     while True:
-        # By the date: a clock that nobody sets may stand still while the machine is suspended, and the server's records grow old.
-        age = config.now() - op.seen
-        if age > config.key_age_max or age < -_KEY_AHEAD_MAX:
-            raise ExpiredError(op.key, 0, age < 0)
+        op.look()
         op.pace.attempts += 1
         again = httpx.Request(request.method, request.url, headers=headers, stream=httpx.ByteStream(body), extensions=request.extensions)
-        answer = op.note((yield Ask(again)))
+        answer = op.note((yield Ask(again, op.look)))
         if answer is not None:
             response = yield from _judged(op, answer)
             if response is not None:
                 return response
+        elif isinstance(op.cause, ExpiredError):
+            raise op.cause
         elif op.cause is not None and never_sent(op.cause) and (yield from op.first()):
             raise op.cause
         elif op.cause is not None and permanent(op.cause):

@@ -44,11 +44,42 @@ def _keyed(request: httpx.Request) -> bool:
     return request.method in ("POST", "PATCH") and not request.extensions.get(WITHOUT_KEY)
 
 
-def _bounded(request: httpx.Request, seconds: float) -> None:
-    """Bounds each of httpx's waits; a shorter bound of the caller's stays."""
-    asked: dict[str, float | None] = request.extensions.get("timeout") or {}
-    bounds = {name: min(asked.get(name) or seconds, seconds) for name in ("connect", "read", "write", "pool")}
-    request.extensions = {**request.extensions, "timeout": bounds}
+_SENDS = frozenset({"send_request_headers", "send_request_body"})
+_PHASES = _SENDS | {"connect_tcp", "connect_unix_socket", "start_tls", "receive_response_headers", "receive_response_body"}
+"""The phases of a request in httpcore that may be kept from beginning."""
+
+
+class _Attempt:
+    """Bounds one attempt, and looks at it once more when there is a connection: the machine may have been suspended while that
+    was made. httpcore tells by the extension `trace` when a phase begins, and reads then how long it may wait."""
+
+    def __init__(self, step: Ask, seconds: float) -> None:
+        asked: dict[str, float | None] = step.request.extensions.get("timeout") or {}
+        self._most = {name: min(asked.get(name) or seconds, seconds) for name in ("connect", "read", "write", "pool")}
+        self._look, self._seconds, self._until = step.look, seconds, time.monotonic() + seconds
+        self._bounds = dict(self._most)
+        self.theirs = step.request.extensions.get("trace")
+
+    def extensions(self, request: httpx.Request, trace: Callable[[str, Any], Any]) -> dict[str, Any]:
+        """The request's extensions, with the bounds in place of the caller's that are longer."""
+        return {**request.extensions, "timeout": self._bounds, "trace": trace}
+
+    def event(self, name: str) -> None:
+        """Takes an event of httpcore's, such as `http11.send_request_headers.started`."""
+        phase, _, stage = name.partition(".")[2].partition(".")
+        if stage != "started" or phase not in _PHASES:
+            return
+        if phase in _SENDS:
+            self._look()
+        left = self.left()
+        self._bounds.update({wait: min(most, left) for wait, most in self._most.items()})
+
+    def left(self) -> float:
+        """The seconds that are left; a timeout where there are none."""
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise httpx.ReadTimeout(f"no whole answer within {self._seconds} s")
+        return left
 
 
 class IdempotencyTransport(httpx.BaseTransport):
@@ -109,16 +140,22 @@ class IdempotencyTransport(httpx.BaseTransport):
                 reply = None
                 continue
             try:
-                reply = self._ask(step.request) if isinstance(step, Ask) else self._consult(step)
+                reply = self._ask(step) if isinstance(step, Ask) else self._consult(step)
             except Exception as cause:  # whatever it is: what was sent may have happened
                 reply = Lost(cause)
 
     def _consult(self, step: Begin | Alone) -> Reply:
         return consult(self._config, step)
 
-    def _ask(self, request: httpx.Request) -> Answer:
-        _bounded(request, self._config.attempt_timeout)
-        until = time.monotonic() + self._config.attempt_timeout
+    def _ask(self, step: Ask) -> Answer:
+        request, attempt = step.request, _Attempt(step, self._config.attempt_timeout)
+
+        def trace(name: str, info: Any) -> Any:
+            said = attempt.theirs(name, info) if attempt.theirs else None
+            attempt.event(name)
+            return said
+
+        request.extensions = attempt.extensions(request, trace)
         response = self._base.handle_request(request)
         try:
             body = bytearray()
@@ -127,8 +164,7 @@ class IdempotencyTransport(httpx.BaseTransport):
                 body += chunk
                 if len(body) > self._config.answer_bytes_max:
                     raise AnswerTooLongError(f"the answer has more than {self._config.answer_bytes_max} bytes")
-                if time.monotonic() > until:
-                    raise httpx.ReadTimeout(f"no whole answer within {self._config.attempt_timeout} s")
+                attempt.left()
         finally:
             response.close()
         return Answer(response.status_code, response.headers, bytes(body), response.extensions)
@@ -204,15 +240,22 @@ class AsyncIdempotencyTransport(httpx.AsyncBaseTransport):
                 reply = None
                 continue
             try:
-                reply = await self._ask(step.request) if isinstance(step, Ask) else await self._consult(step)
+                reply = await self._ask(step) if isinstance(step, Ask) else await self._consult(step)
             except Exception as cause:  # whatever it is: what was sent may have happened
                 reply = Lost(cause)
 
     async def _consult(self, step: Begin | Alone) -> Reply:
         return await anyio.to_thread.run_sync(consult, self._config, step)
 
-    async def _ask(self, request: httpx.Request) -> Answer:
-        _bounded(request, self._config.attempt_timeout)
+    async def _ask(self, step: Ask) -> Answer:
+        request, attempt = step.request, _Attempt(step, self._config.attempt_timeout)
+
+        async def trace(name: str, info: Any) -> None:
+            if attempt.theirs:
+                await attempt.theirs(name, info)
+            attempt.event(name)
+
+        request.extensions = attempt.extensions(request, trace)
         with anyio.fail_after(self._config.attempt_timeout):
             response = await self._base.handle_async_request(request)
             try:
