@@ -143,8 +143,9 @@ var ErrNotCompared = errors.New("payments: the account has changed since it was 
 var errComparedBeside = errors.New("payments: the account was compared by somebody else at the same time: compare it again")
 
 // Compared gives an account the totals that its rows add up to, corrects its balance by the difference, and lets it be folded again after
-// the loss. A repetition, after a lost reply or beside another operator's, changes nothing twice. The comparison's name is told from
-// others by the account itself.
+// the loss. A repetition, after a lost reply or beside another operator's, changes nothing twice: the account has the name of its last
+// comparison, and this one is written only where that is still the one that was read. The totals alone would not do: a comparison takes
+// them back, and money that moves after it may make them what they were.
 func (t Table) Compared(ctx context.Context, a Account, rows Totals, lost time.Time, comparison string) error {
 	set := "SET bal = bal + :lacks, " + attrMovedSum + " = :sum, " + attrMovedCount + " = :count, " + attrComparison + " = :comparison"
 	admitted := "bal >= :least AND " + sameTotal(attrMovedSum, attrMovedCount, ":seenSum", ":seenCount")
@@ -161,6 +162,12 @@ func (t Table) Compared(ctx context.Context, a Account, rows Totals, lost time.T
 		values[":compared"], values[":lost"] = num(a.ComparedTo.UnixMilli()), num(later(a.ComparedTo, lost).UnixMilli())
 	} else {
 		admitted += " AND attribute_not_exists(" + attrPartitions + ")"
+	}
+	if a.Comparison == "" {
+		admitted += " AND attribute_not_exists(" + attrComparison + ")"
+	} else {
+		admitted += " AND " + attrComparison + " = :seenComparison"
+		values[":seenComparison"] = str(a.Comparison)
 	}
 	_, err := t.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &t.Name, Key: key(accountKey(a.Tenant, a.ID)), UpdateExpression: &set, ConditionExpression: &admitted,

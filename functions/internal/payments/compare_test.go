@@ -310,6 +310,39 @@ func TestTwoComparisonsCorrectOnce(t *testing.T) {
 	}
 }
 
+// docs/recovery.md "Compare the balances": a comparison takes totals back to what the rows say, and money that moves then makes them what
+// they were before it. A write of a comparison that read them before is refused, however late it arrives.
+func TestLateComparisonIsRefusedWhereTheTotalsAreAgainWhatItRead(t *testing.T) {
+	for _, account := range []string{"acct_1", "acct_c"} {
+		t.Run(account, func(t *testing.T) {
+			b := newBooks(t)
+			b.open(payments.Account{Tenant: tenantA, ID: "acct_c", Currency: "EUR", Balance: 100, Partitions: 1})
+			for _, round := range []string{"never compared", "compared before"} {
+				moves := func(key string) {
+					b.post(tenantA, "/v1/transfers", round+key, transfer(account, "acct_2", 5)).want(201)
+				}
+				before := b.balance(tenantA, account)
+				moves("torn")
+				a, err := b.Account(t.Context(), tenantA, account)
+				b.ok(err)
+				b.ok(b.Compared(t.Context(), *a, payments.Totals{}, time.Time{}, round))
+				moves("again")
+				again, err := b.Account(t.Context(), tenantA, account)
+				if b.ok(err); again.Totals() != a.Totals() {
+					t.Fatalf("%+v, want the totals %+v", again, a.Totals())
+				}
+				if err := b.Compared(t.Context(), *a, payments.Totals{}, time.Time{}, "late"); err == nil {
+					t.Error(round + ": it was written")
+				}
+				if got := b.balance(tenantA, account); got != before-5 {
+					t.Errorf("%s: %d, want %d", round, got, before-5)
+				}
+				b.ok(b.Compared(t.Context(), *again, payments.Totals{}, time.Time{}, round+" at last"))
+			}
+		})
+	}
+}
+
 // docs/recovery.md "Compare the balances": a transfer that was answered and whose row is gone is found, its row put back, and the
 // balances follow; whatever part of it was there.
 func TestAnsweredTransferWithoutItsRowIsPutBack(t *testing.T) {
