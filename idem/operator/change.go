@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"time"
 	"unicode"
@@ -162,8 +163,34 @@ func (c *Clerk) begin(ctx context.Context, ch Change, a action) (Entry, error) {
 // ErrRefused is for a [Task] that refuses what it is asked for by a rule of the application: nothing was changed.
 var ErrRefused = errors.New("operator: refused")
 
-// Refused says whether an error means that the fence, or the contract, did not admit a change: nothing was changed.
+// Refused says whether an error means that the fence, or the contract, did not admit a change: nothing was changed. Errors that were
+// joined are of several changes: each of them must mean it. An [UnloggedError] beside them says nothing of what was changed.
 func Refused(err error) bool {
+	for at := err; at != nil; at = errors.Unwrap(at) {
+		if reflect.TypeOf(at) == joined {
+			return allRefused(at.(interface{ Unwrap() []error }).Unwrap())
+		}
+	}
+	return oneRefused(err)
+}
+
+// joined is the type of what errors.Join returns. What fmt.Errorf returns has several errors inside too, but says one thing.
+var joined = reflect.TypeOf(errors.Join(ErrRefused))
+
+func allRefused(all []error) bool {
+	refused := false
+	for _, err := range all {
+		if reflect.TypeOf(err) == reflect.TypeFor[*UnloggedError]() {
+			continue
+		}
+		if refused = Refused(err); !refused {
+			return false
+		}
+	}
+	return refused
+}
+
+func oneRefused(err error) bool {
 	var (
 		stale      *StaleError
 		invalid    *InvalidError

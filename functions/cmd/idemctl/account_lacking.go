@@ -14,6 +14,9 @@ type lack struct {
 	err error
 }
 
+// moving is of an account whose rows may be of another moment than itself.
+var moving = lack{code: codeMoves, rule: "money was moved while it was compared: compare it again, or while no requests come"}
+
 // lacking are the accounts whose rows lack a transfer that was answered with 201. Its client is told so for ever: an account that is
 // corrected without it gets its money back, or loses it, as if the transfer had never been.
 type lacking struct {

@@ -266,8 +266,65 @@ func TestOneAccountIsNotCorrectedWhileATransferOfItHasNoRow(t *testing.T) {
 	d.holds(lambdatest.Tenant, "acct_3", 70)
 }
 
-// withoutRow moves 300 from acct_1 to acct_2, and then takes away the transfer's row.
-func (d *desk) withoutRow() {
+// A row that shows only after the rows were added up belongs to a transaction that was being committed: it is in the account that was
+// read, and nothing is torn.
+func TestNoAccountIsCorrectedByARowThatShowsLate(t *testing.T) {
+	d := newDesk(t)
+	row := d.withoutRow()
+	scans := 0
+	d.before("Scan", func(body string) (refused bool) {
+		if strings.Contains(body, ":payouts") {
+			if scans++; scans == 2 {
+				d.Put(t, d.Payments, row)
+			}
+		}
+		return false
+	})
+	later := time.Now().Add(time.Hour).UTC().Format(time.RFC3339) // no record is asked for its row
+	moves, _ := d.compares(idemctl.ExitRefused, "--from", later, "--correct", "--write")
+	if len(moves.Accounts) != 2 || moves.Accounts[0].Code != codeMoves || moves.Accounts[1].Code != codeMoves {
+		t.Errorf("%+v, want both to be left", moves.Accounts)
+	}
+	d.holds(lambdatest.Tenant, "acct_1", 700)
+	d.holds(lambdatest.Tenant, "acct_2", 300)
+	if agree, _ := d.compares(idemctl.ExitOK, "--from", later, "--correct", "--write"); len(agree.Accounts) != 0 {
+		t.Errorf("%+v, want all to agree", agree.Accounts)
+	}
+}
+
+// docs/recovery.md "Compare the balances": an account that changes right before its correction is left, as one that changed before that.
+// Another one is corrected, so that nobody is told that nothing was changed.
+func TestAccountThatMovesBeforeItsCorrectionIsLeft(t *testing.T) {
+	d := newDesk(t)
+	for _, account := range []string{"acct_1", "acct_2"} {
+		d.Account(t, lambdatest.Tenant, account, 100)
+		d.row(payments.Transfer{Tenant: lambdatest.Tenant, ID: "tr_" + account, From: account, To: "acct_3", Amount: 30, Currency: "EUR", CreatedAt: time.Now(), Counted: true})
+	}
+	d.Account(t, lambdatest.Tenant, "acct_3", 0)
+	d.Account(t, lambdatest.Tenant, "acct_4", 0)
+	moved := false
+	d.before("UpdateItem", func(body string) (refused bool) {
+		if strings.Contains(body, ":lacks") && strings.Contains(body, "/acct_2") && !moved {
+			moved = true
+			d.transfers("acct_2", "acct_4", 5)
+		}
+		return false
+	})
+	answer, errs := d.compares(idemctl.ExitRefused, "--correct", "--write")
+	codes := map[string]string{}
+	for _, a := range answer.Accounts {
+		codes[a.Account] = a.Code
+	}
+	if !maps.Equal(codes, map[string]string{"acct_1": "", "acct_2": codeMoves, "acct_3": ""}) || strings.Contains(errs, "Nothing was changed") {
+		t.Errorf("%v, %s, want one account to be left", codes, errs)
+	}
+	for account, balance := range map[string]int64{"acct_1": 70, "acct_2": 95, "acct_3": 60} {
+		d.holds(lambdatest.Tenant, account, balance)
+	}
+}
+
+// withoutRow moves 300 from acct_1 to acct_2, and then takes away the transfer's row, which it returns.
+func (d *desk) withoutRow() (row map[string]types.AttributeValue) {
 	d.Helper()
 	d.Account(d.T, lambdatest.Tenant, "acct_1", 1000)
 	d.Account(d.T, lambdatest.Tenant, "acct_2", 0)
@@ -276,13 +333,21 @@ func (d *desk) withoutRow() {
 		if strings.HasPrefix(it["pk"].(*types.AttributeValueMemberS).Value, "transfer#") {
 			_, err := d.Client.DeleteItem(d.Context(), &dynamodb.DeleteItemInput{TableName: &d.Payments, Key: map[string]types.AttributeValue{"pk": it["pk"]}})
 			d.ok(err)
+			row = it
 		}
 	}
 	d.holds(lambdatest.Tenant, "acct_1", 700)
+	return row
 }
 
 // refusingTransfers has the command's table take no transfer, until it is mended.
 func (d *desk) refusingTransfers() (mend func()) {
+	d.Helper()
+	return d.before("PutItem", func(body string) (refused bool) { return strings.Contains(body, "transfer#") })
+}
+
+// before is asked before each of the command's calls of one action at DynamoDB, until it is mended.
+func (d *desk) before(action string, ask func(body string) (refused bool)) (mend func()) {
 	d.Helper()
 	const variable = "AWS_ENDPOINT_URL_DYNAMODB"
 	endpoint := os.Getenv(variable)
@@ -291,7 +356,7 @@ func (d *desk) refusingTransfers() (mend func()) {
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err == nil && strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".PutItem") && strings.Contains(string(body), "transfer#") {
+		if err == nil && strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+action) && ask(string(body)) {
 			w.WriteHeader(http.StatusBadRequest)
 			fmt.Fprint(w, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"no"}`)
 			return
