@@ -72,10 +72,19 @@ func (c *collect) Run(d *idemctl.Desk) error {
 			return "collects", refusedAccount(table.Collect(ctx, c.Tenant, c.Account, c.Partitions, time.Now()))
 		},
 	}, c.Change())
+	return shown(d, c.Write, result, err)
+}
+
+// shown shows what came of a task, or would.
+func shown(d *idemctl.Desk, write bool, result operator.Result, err error) error {
 	if idemctl.Unfinished(err) {
 		return err
 	}
-	return d.Show(result, result.Outcome)
+	line := result.Outcome
+	if !write {
+		line = "dry run: would " + line
+	}
+	return errors.Join(d.Show(result, line), err)
 }
 
 // refusedAccount says to the audit log that nothing was changed, where a condition on the account was not fulfilled.

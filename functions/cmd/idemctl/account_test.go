@@ -39,8 +39,10 @@ func TestAccountCollects(t *testing.T) {
 			t.Errorf("%+v, %v, want %d partitions", a, err, partitions)
 		}
 	}
-	d.exits(idemctl.ExitOK, command("acct_c", "8")...)
-	has(0) // a dry run
+	if out, _ := d.exits(idemctl.ExitOK, command("acct_c", "8")...); !strings.Contains(out, "dry run: would have acct_c collect in 8 partitions; it has 0") {
+		t.Error(out)
+	}
+	has(0)
 	d.exits(idemctl.ExitOK, command("acct_c", "8", "--write")...)
 	has(8)
 	d.exits(idemctl.ExitRefused, command("acct_none", "4", "--write")...)
@@ -48,8 +50,16 @@ func TestAccountCollects(t *testing.T) {
 		d.exits(idemctl.ExitUsage, command("acct_c", malformed, "--write")...)
 	}
 	has(8)
-	d.exits(idemctl.ExitOK, command("acct_c", "9", "--write")...)
+	mend := d.entriesStayIntended()
+	if out, errs := d.exits(idemctl.ExitTrouble, command("acct_c", "9", "--write")...); !strings.Contains(out, "collects") || !strings.Contains(errs, "stays intended") {
+		t.Errorf("%s%s, want to be told that it collects and that its entry stays intended", out, errs)
+	}
 	has(9)
+	mend()
+	if out, _ := d.exits(idemctl.ExitOK, command("acct_c", "10", "--write")...); strings.Contains(out, "dry run") {
+		t.Error(out)
+	}
+	has(10)
 }
 
 // docs/operator.md "Audit log": a collect whose condition is lost to somebody else's has changed nothing, and is refused.
@@ -367,6 +377,12 @@ func (d *desk) before(action string, ask func(body string) (refused bool)) (mend
 	d.Cleanup(front.Close)
 	d.Setenv(variable, front.URL)
 	return func() { d.Setenv(variable, endpoint) }
+}
+
+// entriesStayIntended has the audit log take no end of an entry, until it is mended.
+func (d *desk) entriesStayIntended() (mend func()) {
+	d.Helper()
+	return d.before("UpdateItem", func(body string) (refused bool) { return strings.Contains(body, d.Idempotency+"-audit") })
 }
 
 // withoutKeys is a terminal without the variables of the keys, until it is mended.

@@ -119,7 +119,7 @@ func (c *createKey) Run(d *idemctl.Desk) error {
 	result, err := clerk.Do(d.Context(), operator.Task{
 		Name: "apikey create", Subject: subject, Tenant: c.Tenant,
 		Would: fmt.Sprintf("create a key of %s that is for %s and expires %s, with %s", c.Tenant, apikey.JoinScopes(new.Scopes), day(new.ExpiresAt), limitWords(new.Limits)),
-		Act:   func(ctx context.Context) (string, error) { return "created", keys.Insert(ctx, new) },
+		Act:   func(ctx context.Context) (string, error) { return "created", insertKey(ctx, keys, new) },
 	}, c.Change())
 	if idemctl.Unfinished(err) {
 		return err
@@ -128,6 +128,23 @@ func (c *createKey) Run(d *idemctl.Desk) error {
 		return d.Show(created{Result: result, Note: note}, noted(note, "dry run: would "+result.Outcome)...)
 	}
 	return errors.Join(d.Show(created{result, secret, note}, noted(note, "id   "+new.ID, "key  "+secret)...), err)
+}
+
+// insertKey makes a key, with the limits that its tenant's other keys have once it is there: apikey limit may have set them since they were
+// looked for. It looks for new keys again after it has set them, so that one of the two finds the other's.
+func insertKey(ctx context.Context, keys apikey.Table, new apikey.Key) error {
+	if err := keys.Insert(ctx, new); err != nil {
+		return err
+	}
+	all, err := keys.List(ctx, new.Tenant)
+	if err != nil {
+		return err
+	}
+	others := slices.DeleteFunc(all, func(k apikey.Key) bool { return k.ID == new.ID })
+	if limits := limitsOf(others); len(others) > 0 && limits != new.Limits {
+		return keys.Limit(ctx, new.Tenant, new.ID, limits)
+	}
+	return nil
 }
 
 // noted puts the note, if any, before the lines.
@@ -181,14 +198,7 @@ func (r *revokeKey) Run(d *idemctl.Desk) error {
 			return "revoked " + day(key.RevokedAt), err
 		},
 	}, r.Change())
-	if idemctl.Unfinished(err) {
-		return err
-	}
-	line := result.Outcome
-	if !r.Write {
-		line = "dry run: would " + line
-	}
-	return errors.Join(d.Show(result, line), err)
+	return shown(d, r.Write, result, err)
 }
 
 type listKeys struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/idem-go/idem-aws/functions/internal/apikey"
 	"github.com/idem-go/idem-aws/idem/operator"
@@ -72,22 +73,31 @@ func (l *limitKeys) Run(d *idemctl.Desk) error {
 		Name: "apikey limit", Subject: l.Tenant, Tenant: l.Tenant,
 		Would: fmt.Sprintf("give %d keys of %s %s in place of %s", len(keys), l.Tenant, limitWords(limits), limitWords(limitsOf(keys))),
 		Act: func(ctx context.Context) (string, error) {
-			for _, key := range keys {
-				if err := table.Limit(ctx, l.Tenant, key.ID, limits); err != nil && !errors.Is(err, apikey.ErrNoKey) { // one that is gone needs none
-					return "", err
-				}
+			if err := limitAll(ctx, table, keys, limits); err != nil {
+				return "", err
+			}
+			since, err := table.List(ctx, l.Tenant) // apikey create gives a key the limits that it finds
+			if err != nil {
+				return "", err
+			}
+			behind := slices.DeleteFunc(since, func(k apikey.Key) bool { return k.Limits == limits })
+			if err := limitAll(ctx, table, behind, limits); err != nil {
+				return "", err
 			}
 			return limitWords(limits), nil
 		},
 	}, l.Change())
-	if idemctl.Unfinished(err) {
-		return err
+	return shown(d, l.Write, result, err)
+}
+
+// limitAll writes limits on keys. One that is gone needs none.
+func limitAll(ctx context.Context, table apikey.Table, keys []apikey.Key, limits apikey.Limits) error {
+	for _, key := range keys {
+		if err := table.Limit(ctx, key.Tenant, key.ID, limits); err != nil && !errors.Is(err, apikey.ErrNoKey) {
+			return err
+		}
 	}
-	line := result.Outcome
-	if !l.Write {
-		line = "dry run: would " + line
-	}
-	return errors.Join(d.Show(result, line), err)
+	return nil
 }
 
 // limitsOf are the tenant's: those of its newest key.

@@ -91,6 +91,20 @@ func TestAPIKeyCreateWithoutWriteMakesNone(t *testing.T) {
 	}
 }
 
+// A key that may not be there is not shown, whatever became of its entry in the audit log. One that is there is: it is told only once.
+func TestAPIKeyThatMayNotBeThereIsNotShown(t *testing.T) {
+	d := newDesk(t)
+	d.entriesStayIntended()
+	create := []string{"apikey", "create", "--tenant", "tenant-b", "--name", "shop", "--reason", "ticket 1", "--write"}
+	if out, errs := d.exits(idemctl.ExitTrouble, create...); !strings.Contains(out, token.Live) || !strings.Contains(errs, "stays intended") {
+		t.Errorf("%s%s, want the key, and to be told of its entry", out, errs)
+	}
+	d.before("PutItem", func(body string) (refused bool) { return strings.Contains(body, `"`+d.APIKeys+`"`) })
+	if out, errs := d.exits(idemctl.ExitTrouble, create...); strings.Contains(out, token.Live) || !strings.Contains(errs, "stays intended") {
+		t.Errorf("%s%s, want no key", out, errs)
+	}
+}
+
 // A test key is no sandbox: who makes one is told so, by the help and by the answer, and nobody else is.
 func TestAPIKeyCreateSaysWhatATestKeyIs(t *testing.T) {
 	d := newDesk(t)
@@ -112,6 +126,37 @@ func TestAPIKeyCreateSaysWhatATestKeyIs(t *testing.T) {
 	}
 	if out, _ := d.exits(idemctl.ExitOK, "apikey", "create", "--help"); !strings.Contains(strings.Join(strings.Fields(out), " "), "It is no sandbox") {
 		t.Error(out)
+	}
+}
+
+// A key that is created while its tenant's limits are set has the new ones, whichever of the two commands ends last.
+func TestAPIKeyThatIsCreatedWhileLimitsAreSetHasThem(t *testing.T) {
+	create := []string{"apikey", "create", "--tenant", "tenant-b", "--name", "shop", "--reason", "ticket 1", "--write"}
+	limit := []string{"apikey", "limit", "tenant-b", "--reason", "ticket 2", "--new-keys", "5", "--write"}
+	for name, c := range map[string]struct {
+		outer, inner []string
+		action       string
+	}{
+		"limits are set before the key is there":   {create, limit, "PutItem"},
+		"a key is created before limits are there": {limit, create, "UpdateItem"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			d.exits(idemctl.ExitOK, create...)
+			begun := false
+			d.before(c.action, func(body string) (refused bool) {
+				if strings.Contains(body, `"`+d.APIKeys+`"`) && !begun {
+					begun = true
+					d.exits(idemctl.ExitOK, c.inner...)
+				}
+				return false
+			})
+			d.exits(idemctl.ExitOK, c.outer...)
+			keys := answered[[]apikey.Key](d, "apikey", "list", "--tenant", "tenant-b")
+			if len(keys) != 2 || keys[0].Limits.NewKeysPerSecond != 5 || keys[1].Limits != keys[0].Limits {
+				t.Errorf("%+v, want two keys with the new limits", keys)
+			}
+		})
 	}
 }
 

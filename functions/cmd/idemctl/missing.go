@@ -293,7 +293,7 @@ func (m restored) left(err error) (restored, error) {
 	var byHand *payments.ByHandError
 	if errors.As(err, &byHand) {
 		m.Code, m.Rule = byHand.Code, byHand.Rule
-		return m, nil
+		return m, unlogged(err)
 	}
 	m.Code, m.Rule = codeTrouble, err.Error()
 	return m, err

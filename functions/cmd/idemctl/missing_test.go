@@ -74,6 +74,19 @@ func (d *desk) restores(want int, more ...string) (all []restored) {
 	return all
 }
 
+// What a person has to do is never shown as done, also where the audit log could not be told of the refusal.
+func TestMissingOperationThatIsRefusedIsNotShownAsDone(t *testing.T) {
+	t.Setenv("DRIFT_GRACE", "1ms")
+	d := newDesk(t)
+	d.Account(t, lambdatest.Tenant, "acct_1", accountBalance)
+	d.deliver(d.pay("order-17", "card_ok").Message(1))
+	d.lose()
+	d.entriesStayIntended()
+	if all := d.restores(idemctl.ExitTrouble, "--write"); len(all) != 1 || all[0].Code != payments.CodeTenantUnknown || all[0].Did != "" {
+		t.Errorf("%+v, want to be told that its tenant is not known", all)
+	}
+}
+
 // recovery.md "What is missing": the dry run says what would be done and what has to be said; done, nothing is missing, each operation has
 // its entry in the audit log, and doing it again does nothing.
 func TestMissingOperationsAreMadeAgain(t *testing.T) {

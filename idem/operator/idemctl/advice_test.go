@@ -85,6 +85,27 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 	}
 }
 
+// What a failed or refused change leaves is not shown as done, also where its entry could not be ended.
+func TestChangeThatFailedIsUnfinishedWhateverBecameOfItsEntry(t *testing.T) {
+	unlogged := &operator.UnloggedError{Entry: "au", Cause: errors.New("down")}
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"made":                     {nil, false},
+		"made, and not logged":     {errors.Join(nil, unlogged), false},
+		"wrapped":                  {fmt.Errorf("x: %w", unlogged), false},
+		"refused":                  {fmt.Errorf("%w: spent", operator.ErrRefused), true},
+		"refused, and not logged":  {errors.Join(operator.ErrRefused, unlogged), true},
+		"failed, and not logged":   {fmt.Errorf("x: %w", errors.Join(errors.New("down"), unlogged)), true},
+		"two, and one is not done": {errors.Join(errors.Join(nil, unlogged), errors.New("down")), true},
+	} {
+		if got := Unfinished(c.err); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 // A command line that is incomplete, or has a value in another form, is answered by what to write.
 func TestCommandLinesThatAreIncompleteAreAnsweredByWhatToWrite(t *testing.T) {
 	for line, want := range map[string]string{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -67,10 +68,17 @@ func (d *Desk) Do(t operator.Task, ch operator.Change) (operator.Result, error) 
 	return desk.Do(d.s.ctx, t, ch)
 }
 
-// Unfinished says whether an error leaves nothing to show: not where a change was made and only its entry could not be ended.
+// Unfinished says whether an error leaves nothing to show: not where a change was made and only its entry could not be ended. Where
+// the change itself failed or was refused it does, whatever became of the entry.
 func Unfinished(err error) bool {
-	var unlogged *operator.UnloggedError
-	return err != nil && !errors.As(err, &unlogged)
+	if err == nil || reflect.TypeOf(err) == reflect.TypeFor[*operator.UnloggedError]() {
+		return false
+	}
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		return slices.ContainsFunc(several.Unwrap(), Unfinished)
+	}
+	inner := errors.Unwrap(err)
+	return inner == nil || Unfinished(inner)
 }
 
 // Show writes an answer: as JSON, or the lines.
