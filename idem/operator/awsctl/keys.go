@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -176,10 +177,25 @@ func (f exported) write(name string) (err error) {
 		return err
 	}
 	_, err = file.Write(append(text, '\n'))
-	if err = errors.Join(err, file.Close()); err != nil {
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = syncFolder(filepath.Dir(name))
+	}
+	if err != nil {
 		return errors.Join(err, os.Remove(name)) // half a file is none
 	}
 	return nil
+}
+
+// syncFolder has the disk keep the names in a folder.
+func syncFolder(name string) error {
+	folder, err := os.Open(name) //nolint:gosec // the operator names the file in it
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 type importKeys struct {

@@ -144,9 +144,9 @@ type resolve struct {
 	fenced
 	Delivered string `xor:"outcome" help:"The effect happened: the provider's reference of it."`
 	Declined  string `xor:"outcome" help:"The provider refused it: its reference, or the word none."`
-	Evidence  string `type:"existingfile" help:"File with the provider's answer, byte for byte. The settlement reads it."`
+	Evidence  string `type:"existingfile" help:"With --delivered or --declined: file with the provider's answer, byte for byte. The settlement reads it."`
 	Status    int    `xor:"outcome" help:"For a wrapped operation: the status that its handler would have answered."`
-	Body      string `type:"existingfile" help:"File with the body of that answer."`
+	Body      string `type:"existingfile" help:"With --status: file with the body of that answer."`
 	Type      string `default:"application/json" help:"Content type of that answer."`
 }
 
@@ -160,6 +160,10 @@ func (r *resolve) Run(s *session) error {
 		return &usageError{"resolve needs to know what happened.", "Give --delivered REFERENCE or --declined REFERENCE, with what the provider's own books say."}
 	case !isMessage && r.Status == 0:
 		return &usageError{"An operation is resolved by the answer that its handler would have given.", "Give --status N, and --body FILE; or the id of the message: <operation>.<n>."}
+	case isMessage && r.Body != "":
+		return &usageError{"--body is for an operation, and this is the id of a message.", "Give the provider's answer with --evidence FILE, or leave --body out."}
+	case !isMessage && r.Evidence != "":
+		return &usageError{"--evidence is for a message, and this is the id of an operation.", "Give the body of the handler's answer with --body FILE, or leave --evidence out."}
 	}
 	evidence, err := contents(r.Evidence)
 	if err != nil {

@@ -152,6 +152,8 @@ func TestUsage(t *testing.T) {
 	id := string(w.operation("acme", deferred, legacyUnknown))
 	message, before := id+".1", w.inner.Messages()[0]
 	fence := "--seen=" + seenIn(w, message)
+	file := filepath.Join(t.TempDir(), "answer")
+	w.ok(os.WriteFile(file, []byte(`{}`), 0o600))
 	for _, args := range [][]string{
 		{}, {"explode"}, {"list", "all"}, {"list", "dead", "--limit", "0"}, {"list", "dead", "--limit", "1001"}, {"list", "dead", "--after", "nowhere"}, {"list", "dead", "--output", "xml"},
 		{"inspect"}, {"inspect", id, "--tenant", "acme"}, {"inspect", "--tenant", "acme"}, {"inspect", "--key", "order-17"},
@@ -167,6 +169,8 @@ func TestUsage(t *testing.T) {
 		{"resolve", message, fence, "--status", "201", ticket, "--write"},
 		{"resolve", message, fence, "--delivered", "ch_1", "--evidence", "/no/such/file", ticket, "--write"},
 		{"resolve", id, fence, "--delivered", "ch_1", ticket, "--write"},
+		{"resolve", message, fence, "--delivered", "ch_1", "--body", file, ticket, "--write"},
+		{"resolve", id, fence, "--status", "201", "--evidence", file, ticket, "--write"},
 		{"close", id, fence, ticket, "--write"}, {"release", message, fence, ticket, "--write"}, {"cache-bust", message, fence, ticket, "--write"},
 		{"redrive", ticket, "--write"}, {"redrive", message, ticket, "--write"}, {"redrive", message, fence, "--dead-letters", ticket, "--write"},
 		{"redrive", "--dead-letters", ticket, "--write"}, {"drift"}, // which this application has not
