@@ -441,12 +441,193 @@ func TestAForeignServiceThatAlwaysAnswersTheSameTellsNothing(t *testing.T) {
 	}), idem.Stripe())
 	target.Foreign, target.OtherCaller = true, nil
 	report, err := conform.Check(t.Context(), target)
-	if err != nil || int(executed.Load()) != report.Requests {
-		t.Fatalf("%v after %d executions", err, executed.Load())
+	if err != nil || int(executed.Load()) != report.Requests || report.Executed != report.Requests {
+		t.Fatalf("%v after %d executions, and the report counts %d", err, executed.Load(), report.Executed)
+	}
+	if found := of(report, "other_query"); found.Verdict != conform.NotTold {
+		t.Errorf("%+v", found)
 	}
 	for _, f := range report.Findings {
 		if slices.Contains([]string{"replay", "bare_key", "in_flight", "missing_key", "first_sent_live"}, f.Check) && f.Verdict != conform.NotTold {
 			t.Errorf("%s %s %s", f.Check, f.Verdict, f.Saw)
+		}
+	}
+}
+
+// of is what a check found.
+func of(report conform.Report, check string) conform.Finding {
+	for _, f := range report.Findings {
+		if f.Check == check {
+			return f
+		}
+	}
+	return conform.Finding{}
+}
+
+// judged is what a check found at a service of somebody else's.
+func judged(t *testing.T, check string, h http.Handler) conform.Finding {
+	t.Helper()
+	target := against(t, h, idem.Stripe())
+	target.Foreign = true
+	report, err := conform.Check(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return of(report, check)
+}
+
+// byTenant is a service that executes once for each tenant and key, or for each request without one, and answers by the execution's number.
+func byTenant(answer func(w http.ResponseWriter, r *http.Request, n int)) http.Handler {
+	var mu sync.Mutex
+	all := map[string]*httptest.ResponseRecorder{}
+	executed := 0
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		scope := r.Header.Get("Authorization") + " " + r.Header.Get(header.NameKey)
+		kept := all[scope]
+		if kept == nil || r.Header.Get(header.NameKey) == "" {
+			executed++
+			kept = httptest.NewRecorder()
+			answer(kept, r, executed)
+			all[scope] = kept
+		}
+		for name, values := range kept.Header() {
+			w.Header()[name] = values
+		}
+		w.WriteHeader(kept.Code)
+		_, _ = w.Write(kept.Body.Bytes())
+	})
+}
+
+// Where every execution has another answer, an answer that another tenant has already is a replay: nobody has to say so. Where executions
+// are answered alike, or differ by the key alone, it may be one of an execution.
+func TestAForeignServiceThatReplaysToAnotherTenantDiffers(t *testing.T) {
+	for name, c := range map[string]struct {
+		service http.Handler
+		want    conform.Verdict
+	}{
+		"keys are of all tenants": {foreign(t), conform.Differs},
+		"answers are numbered": {byTenant(func(w http.ResponseWriter, _ *http.Request, n int) {
+			_, _ = fmt.Fprintf(w, `{"id":%d}`, n)
+		}), conform.Holds},
+		"addresses are numbered": {byTenant(func(w http.ResponseWriter, _ *http.Request, n int) {
+			w.Header().Set("Location", fmt.Sprintf("/orders/%d", n))
+			w.WriteHeader(http.StatusCreated)
+		}), conform.Holds},
+		"answers are alike": {byTenant(func(w http.ResponseWriter, _ *http.Request, _ int) {
+			_, _ = io.WriteString(w, `{"ok":true}`)
+		}), conform.NotTold},
+		"answers have the key": {byTenant(func(w http.ResponseWriter, r *http.Request, _ int) {
+			_, _ = fmt.Fprintf(w, `{"key":%q}`, r.Header.Get(header.NameKey))
+		}), conform.NotTold},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if found := judged(t, "other_tenant", c.service); found.Verdict != c.want {
+				t.Errorf("%+v, want %s", found, c.want)
+			}
+		})
+	}
+}
+
+// Duplicates that are sent to the operations of two executions were executed twice, whatever they are answered in the end.
+func TestDuplicatesWithTwoOperationsDiffer(t *testing.T) {
+	for name, c := range map[string]struct {
+		begun func(w http.ResponseWriter, n int)
+		want  conform.Verdict
+	}{
+		"an address each": {func(w http.ResponseWriter, n int) {
+			w.Header().Set("Location", fmt.Sprintf("/operations/%d", n))
+		}, conform.Differs},
+		"one address": {func(w http.ResponseWriter, n int) {
+			w.Header().Set("Location", "/operations/1")
+			_, _ = fmt.Fprintf(w, `{"asked":%d}`, n)
+		}, conform.Holds},
+		"a body each": {func(w http.ResponseWriter, n int) {
+			_, _ = fmt.Fprintf(w, `{"operation":%d}`, n)
+		}, conform.NotTold},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			asked, ended := map[string]int{}, foreign(t)
+			found := judged(t, "in_flight", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				asked[r.Header.Get(header.NameKey)]++
+				n := asked[r.Header.Get(header.NameKey)]
+				mu.Unlock()
+				if n > 8 || r.Header.Get(header.NameKey) == "" {
+					ended.ServeHTTP(w, r)
+					return
+				}
+				begun := httptest.NewRecorder()
+				c.begun(begun, n)
+				w.Header().Set("Location", begun.Header().Get("Location"))
+				w.WriteHeader(http.StatusAccepted)
+				_, _ = w.Write(begun.Body.Bytes())
+			}))
+			if found.Verdict != c.want {
+				t.Errorf("%+v, want %s", found, c.want)
+			}
+		})
+	}
+}
+
+// A gateway before the service answers in its place, before or after the request was executed: the service is judged by its own answers.
+func TestAGatewaysAnswersAreNotTheServices(t *testing.T) {
+	for name, passes := range map[string]bool{"before it executes": false, "after it has executed": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			next, met := newService(t, idem.IETF()), &sync.Map{}
+			report, err := conform.Check(t.Context(), against(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if _, before := met.LoadOrStore(r.Header.Get(header.NameKey), true); before {
+					next.ServeHTTP(w, r)
+					return
+				}
+				if passes {
+					next.ServeHTTP(httptest.NewRecorder(), r)
+				}
+				w.WriteHeader(http.StatusBadGateway)
+			}), idem.IETF()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, check := range []string{"first", "replay", "in_flight", "other_tenant"} {
+				if found := of(report, check); found.Verdict != conform.Holds {
+					t.Errorf("%+v", found)
+				}
+			}
+		})
+	}
+}
+
+// The body is spelled in another way, and its numbers stay what they are.
+func TestARespelledBodyKeepsItsNumbers(t *testing.T) {
+	target := against(t, newService(t, idem.IETF()), idem.IETF())
+	target.Body = []byte(`{"amount":9007199254740993,"rate":1e2}`)
+	report, err := conform.Check(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := of(report, "respelled"); found.Verdict != conform.Holds {
+		t.Errorf("%+v", found)
+	}
+}
+
+// What executes where it must be refused is counted with what ought to execute.
+func TestExecutionsThatShouldHaveBeenRefusedAreCounted(t *testing.T) {
+	var executed atomic.Int64
+	s := byTenant(func(w http.ResponseWriter, _ *http.Request, n int) {
+		executed.Add(1)
+		_, _ = fmt.Fprintf(w, `{"id":%d}`, n)
+	})
+	for _, foreign := range []bool{true, false} {
+		executed.Store(0)
+		target := against(t, s, idem.Stripe())
+		target.Foreign = foreign
+		if report, err := conform.Check(t.Context(), target); err != nil || report.Executed < int(executed.Load()) || report.Conforms() {
+			t.Errorf("%v, %d executions, and the report counts %d", err, executed.Load(), report.Executed)
 		}
 	}
 }

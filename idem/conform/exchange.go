@@ -29,9 +29,9 @@ type session struct {
 	mu                 sync.Mutex
 	requests, executed int
 	keys               int
-	// before is the last final answer to a key that ought to execute, and alike says that it was as the one before, to another key.
-	before reply
-	alike  bool
+	// answers are the final answers to keys that ought to execute, each without its key; alike says that two keys had the same one.
+	answers []reply
+	alike   bool
 	// bare are answers without the Retry-After that they need, and echoes those with a key of the caller's in a problem.
 	bare, echoes []string
 }
@@ -53,6 +53,8 @@ type reply struct {
 	status int
 	header http.Header
 	body   []byte
+	// lost says that the same request was answered before by somebody else, such as a gateway, who may have passed it on.
+	lost bool
 }
 
 func (r reply) String() string {
@@ -143,7 +145,7 @@ func (s *session) exchange(req *http.Request, keys []string) (reply, error) {
 	if err != nil {
 		return reply{}, fmt.Errorf("conform: read the answer: %w", err)
 	}
-	got := reply{res.StatusCode, res.Header, body}
+	got := reply{status: res.StatusCode, header: res.Header, body: body}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests++
@@ -183,11 +185,12 @@ func (r reply) unsettled() bool {
 	return false
 }
 
-// settled sends a request until it has its final answer, as a client that retries well, and returns the first answer too.
+// settled sends a request until it has its final answer, as a client that retries well, and returns the first answer too: the first that
+// has this library's header, because a gateway may answer in the service's place, or the first of all where none has it.
 func (s *session) settled(r request) (first, final reply, err error) {
 	deadline := s.Now().Add(s.Settle)
 	first, err = s.send(r)
-	for final = first; err == nil && final.unsettled(); final, err = s.send(r) {
+	for final = first; err == nil && final.unsettled(); {
 		wait := max(final.after(), time.Second)
 		if s.Now().Add(wait).After(deadline) {
 			return first, final, fmt.Errorf("conform: no final answer within %v, but %v", s.Settle, final)
@@ -195,8 +198,52 @@ func (s *session) settled(r request) (first, final reply, err error) {
 		if err := s.Pause(s.ctx, wait); err != nil {
 			return first, final, err
 		}
+		if final, err = s.send(r); first.says() == "" && final.says() != "" {
+			first = final
+			first.lost = true
+		}
 	}
 	return first, final, err
+}
+
+// answered notes the final answer to a key that ought to execute.
+func (s *session) answered(key string, final reply) {
+	final = final.without(key)
+	s.alike = s.alike || slices.ContainsFunc(s.answers, final.sameResult)
+	s.answers = append(s.answers, final)
+}
+
+// tells says that every execution had an answer of its own, so that one that was there before is a replay.
+func (s *session) tells() bool { return len(s.answers) > 1 && !s.alike }
+
+// without is the answer where the key is left out, which differs without telling of executions.
+func (r reply) without(key string) reply {
+	r.body, r.header = bytes.ReplaceAll(r.body, []byte(key), nil), r.header.Clone()
+	r.header.Set("Location", strings.ReplaceAll(r.header.Get("Location"), key, ""))
+	return r
+}
+
+// sameResult says that two answers show the same result. An execution of its own may show another one in the body or by its address.
+func (r reply) sameResult(other reply) bool {
+	return bytes.Equal(r.body, other.body) && r.header.Get("Location") == other.header.Get("Location")
+}
+
+// again sends a request that ought to be a replay of an answer. One that may be another execution's is counted.
+func (s *session) again(r request, was reply) (reply, error) {
+	got, err := s.send(r)
+	if err == nil && got.success() && !got.replayed() && (s.alike || got.differsFrom(was) != "") {
+		s.executes(1)
+	}
+	return got, err
+}
+
+// refused sends a request that ought to be refused. One that is not is counted.
+func (s *session) refused(r request) (reply, error) {
+	got, err := s.send(r)
+	if err == nil && got.success() {
+		s.executes(1)
+	}
+	return got, err
 }
 
 // success says that the request was executed, or replayed from such an execution.
@@ -264,12 +311,14 @@ func (s *session) distinct(one, other reply) finding {
 	switch {
 	case !one.success() || !other.success():
 		return differs("%v and %v, want two executions", one, other)
-	case !bytes.Equal(one.body, other.body): // where the first answer was a 202, the last one is a replay
+	case !one.sameResult(other): // where the first answer was a 202, the last one is a replay
 		return holds()
 	case other.replayed() || other.says() == "replayed":
 		return differs("%v is a replay", other)
 	case other.says() == "executed", other.says() == "unprotected":
 		return holds()
+	case s.Foreign && s.tells():
+		return differs("%v is what was answered before, and every key has had an answer of its own: it is a replay", other)
 	case s.Foreign:
 		return notTold("both answers are alike, and say nothing of executions")
 	}

@@ -1,8 +1,10 @@
 package conform
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,8 +17,9 @@ func (s *session) executedOnce() (key string, began, final reply, err error) {
 	key = s.key()
 	s.executes(1)
 	began, final, err = s.settled(s.with(key))
-	s.alike = final.differsFrom(s.before) == ""
-	s.before = final
+	if err == nil {
+		s.answered(key, final)
+	}
 	return key, began, final, err
 }
 
@@ -31,6 +34,8 @@ func first(s *session) (finding, error) {
 		return differs("202 without Location: %v", began), nil
 	case began.says() == "" && s.Foreign:
 		return notTold("there is no %s", header.NameStatus), nil
+	case began.lost && (began.replayed() || began.says() == "in_progress"): // whoever answered first had passed it on
+		return holds(), nil
 	case began.says() != "executed" || began.replayed():
 		return differs("%s %q, want executed", header.NameStatus, began.says()), nil
 	}
@@ -43,7 +48,7 @@ func replay(s *session) (finding, error) {
 		return finding{}, err
 	}
 	for range 3 {
-		again, err := s.send(s.with(key))
+		again, err := s.again(s.with(key), was)
 		if err != nil {
 			return finding{}, err
 		}
@@ -81,7 +86,7 @@ func expires(s *session) (finding, error) {
 	if err != nil {
 		return finding{}, err
 	}
-	again, err := s.send(s.with(key))
+	again, err := s.again(s.with(key), was)
 	if err != nil {
 		return finding{}, err
 	}
@@ -103,7 +108,9 @@ func expires(s *session) (finding, error) {
 
 func respelled(s *session) (finding, error) {
 	var object map[string]any
-	if json.Unmarshal(s.Body, &object) != nil {
+	body := json.NewDecoder(bytes.NewReader(s.Body))
+	body.UseNumber() // a double would change long ones
+	if body.Decode(&object) != nil {
 		return skipped("the body is no JSON object"), nil
 	}
 	spelling, err := json.MarshalIndent(object, "  ", "\t") // in the order of the names
@@ -116,11 +123,11 @@ func respelled(s *session) (finding, error) {
 	}
 	r := s.with(key)
 	r.body = spelling
-	again, err := s.send(r)
+	again, err := s.again(r, was)
 	if err != nil {
 		return finding{}, err
 	}
-	if found := s.replays(again, was); found.verdict == Holds || !s.Foreign {
+	if found := s.replays(again, was); found.verdict != Differs || !s.Foreign {
 		return found, nil
 	}
 	return notTold("the bytes count: %v", again), nil
@@ -133,7 +140,7 @@ func bareKey(s *session) (finding, error) {
 	}
 	switch s.Policy.Syntax {
 	case idem.SyntaxStrict:
-		got, err := s.send(request{keys: []string{key}})
+		got, err := s.refused(request{keys: []string{key}})
 		return s.refusal(got, http.StatusBadRequest, header.CodeKeyInvalid), err
 	case idem.SyntaxOpaque:
 		s.executes(1)
@@ -141,7 +148,7 @@ func bareKey(s *session) (finding, error) {
 		return s.distinct(was, other), err
 	case idem.SyntaxStructured:
 	}
-	again, err := s.send(request{keys: []string{key}})
+	again, err := s.again(request{keys: []string{key}}, was)
 	return s.replays(again, was), err
 }
 
@@ -153,15 +160,23 @@ func otherPayload(s *session) (finding, error) {
 	if err != nil {
 		return finding{}, err
 	}
-	got, err := s.send(s.other(key))
+	got, err := s.unlike(s.other(key), was)
 	if err != nil {
 		return finding{}, err
 	}
-	again, err := s.send(s.with(key))
+	again, err := s.again(s.with(key), was)
 	if err != nil {
 		return finding{}, err
 	}
 	return all(s.mismatch(got, was), s.replays(again, was)), nil
+}
+
+// unlike sends another request under a key, which is refused or gets the key's answer.
+func (s *session) unlike(r request, was reply) (reply, error) {
+	if s.Policy.Mismatch == idem.MismatchReplay {
+		return s.again(r, was)
+	}
+	return s.refused(r)
 }
 
 // mismatch holds an answer to another request under a key against the policy.
@@ -187,11 +202,11 @@ func otherQuery(s *session) (finding, error) {
 	}
 	r := s.with(key)
 	r.query = "conform=" + s.run
-	got, err := s.send(r)
+	got, err := s.unlike(r, was)
 	if err != nil {
 		return finding{}, err
 	}
-	if s.Policy.Mismatch != idem.MismatchReplay && s.replays(got, was).verdict == Holds {
+	if s.Policy.Mismatch != idem.MismatchReplay && s.replays(got, was).verdict != Differs {
 		return notTold("it replays: the route may leave the query out"), nil
 	}
 	return s.mismatch(got, was), nil
@@ -212,31 +227,60 @@ func inFlight(s *session) (finding, error) {
 	}
 	close(start)
 	clients.Wait()
-	executed := 0
-	for i, final := range finals {
-		if failed[i] != nil {
-			return finding{}, failed[i]
+	for _, err := range failed {
+		if err != nil {
+			return finding{}, err
 		}
+	}
+	s.answered(key, finals[0])
+	found := s.together(begans, finals)
+	if found.verdict != Holds {
+		s.executes(s.Duplicates - 1)
+	}
+	return found, nil
+}
+
+// together holds the answers to duplicates against each other.
+func (s *session) together(begans, finals []reply) finding {
+	executed, lost := 0, slices.ContainsFunc(begans, func(r reply) bool { return r.lost || r.status == http.StatusServiceUnavailable })
+	for i, final := range finals {
 		if begans[i].says() == "executed" {
 			executed++
 		}
 		if difference := final.differsFrom(finals[0]); difference != "" {
-			return differs("duplicates have different answers: %s", difference), nil
+			return differs("duplicates have different answers: %s", difference)
 		}
 		if found := s.whileItRuns(begans[i]); found.verdict != Holds {
-			return found, nil
+			return found
 		}
 	}
-	if executed > 1 || executed == 0 && !s.Foreign && !has(begans, http.StatusServiceUnavailable) {
-		return differs("%d of %d say that they executed, want one", executed, s.Duplicates), nil
+	switch {
+	case executed > 1 || executed == 0 && !s.Foreign && !lost:
+		return differs("%d of %d say that they executed, want one", executed, s.Duplicates)
+	case !finals[0].success():
+		return differs("%v, want a success", finals[0])
+	case s.Foreign && s.alike:
+		return hidden()
 	}
-	if !finals[0].success() {
-		return differs("%v, want a success", finals[0]), nil
+	return s.oneOperation(begans)
+}
+
+// oneOperation demands that duplicates which are told to come back are sent to the same operation.
+func (s *session) oneOperation(begans []reply) finding {
+	var was *reply
+	for _, began := range begans {
+		switch {
+		case began.status != http.StatusAccepted:
+			continue
+		case was == nil:
+			was = &began
+		case began.header.Get("Location") != was.header.Get("Location"):
+			return differs("202 with Location %q, and with %q", was.header.Get("Location"), began.header.Get("Location"))
+		case s.Foreign && began.header.Get("Location") == "" && !bytes.Equal(began.body, was.body):
+			return notTold("202 with body %.80q, and with %.80q: they may be of two operations", was.body, began.body)
+		}
 	}
-	if s.Foreign && s.alike {
-		return hidden(), nil
-	}
-	return holds(), nil
+	return holds()
 }
 
 // whileItRuns holds an answer to a duplicate against the policy. One that came late is a replay; one that found the store too busy is a
@@ -255,15 +299,6 @@ func (s *session) whileItRuns(got reply) finding {
 	return s.refusal(got, http.StatusConflict, header.CodeInProgress)
 }
 
-func has(replies []reply, status int) bool {
-	for _, r := range replies {
-		if r.status == status {
-			return true
-		}
-	}
-	return false
-}
-
 func otherTenant(s *session) (finding, error) {
 	if s.OtherCaller == nil {
 		return skipped("there are no credentials of another tenant"), nil
@@ -279,6 +314,6 @@ func otherTenant(s *session) (finding, error) {
 	if err != nil {
 		return finding{}, err
 	}
-	again, err := s.send(s.with(key))
+	again, err := s.again(s.with(key), was)
 	return all(s.distinct(was, theirs), s.replays(again, was)), err
 }

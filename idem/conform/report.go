@@ -35,7 +35,8 @@ type Report struct {
 	Policy string `json:"policy"`
 	// Findings has one of each check, in the order in which a reader wants to know.
 	Findings []Finding `json:"findings"`
-	// Requests is how many requests were sent, and Executed how many executions of the endpoint they ought to have caused at the most.
+	// Requests is how many requests were sent, and Executed how many executions of the endpoint they may have caused: those that ought to
+	// execute, and those whose answers do not show that they did not.
 	Requests int `json:"requests"`
 	Executed int `json:"executed"`
 }
