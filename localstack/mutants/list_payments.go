@@ -53,5 +53,6 @@ var losses = []Mutant{
 // balances: what an account is corrected by.
 var balances = []Mutant{
 	{Name: "an account is corrected by rows that lack a transfer", File: "functions/cmd/idemctl/account_compare.go", Old: "	case lack != nil:\n", New: "	case lack != nil && false:\n"},
+	{Name: "an account is corrected by rows that show late", File: "functions/cmd/idemctl/account_compare.go", Old: "		if lack == nil && again[a.Name()] != rows[a.Name()] {\n", New: "		if lack == nil && again[a.Name()] != rows[a.Name()] && false {\n"},
 	{Name: "one account is corrected whatever transfers lack their rows", File: "functions/cmd/idemctl/account_compare.go", Old: "	if c.Account != \"\" && !c.Correct {\n", New: "	if c.Account != \"\" {\n"},
 }
