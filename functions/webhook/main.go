@@ -51,7 +51,7 @@ func handler(ctx context.Context, cfg config.Webhook) (awslambda.Handler, error)
 	}
 	parts.RecordShards(ctx)
 	return parts.Tracing.Lambda(awslambda.HTTP(parts.Tracing.HTTP(endpoint), awslambda.Config{
-		Logger: parts.Logger, DocsURL: payments.DocsURL, FunctionTimeout: cfg.FunctionTimeout, Signed: true,
+		Logger: parts.Logger, DocsURL: payments.DocsURL, FunctionTimeout: cfg.FunctionTimeout, SignedPaths: []string{payments.WebhookPath},
 	})), nil
 }
 

@@ -39,10 +39,11 @@ type Config struct {
 	// the path before it hands it on, so that "/v1%2fpayments" would run "/v1/payments" past the rules of that route. It means
 	// nothing for other gateways, which hand the path on as it was sent. Default false: paths are taken as they come.
 	ExplicitRoutes bool
-	// Signed says that the handler verifies a signature over the body's bytes, as package webhook does. Then [HTTP] lets the
-	// character U+FFFD through: a body that was changed on the way does not verify, and one that has the character itself does.
-	// Default false: such a body is refused.
-	Signed bool
+	// SignedPaths are the paths at which the handler verifies a signature over the body's bytes, as package webhook does:
+	// "/webhooks/provider", as a client sends it and without the gateway's stage. There [HTTP] lets the character U+FFFD through: a
+	// body that was changed on the way does not verify, and one that has the character itself does. Default: none, and such a
+	// body is refused everywhere.
+	SignedPaths []string
 	// DocsURL is the API's documentation, for Link; rel="describedby" on the problems that [HTTP] answers with itself.
 	// Default: no Link.
 	DocsURL string

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"slices"
 
 	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
@@ -15,7 +16,7 @@ import (
 //
 // A text body with the character U+FFFD is answered with 400 and the code request_invalid, and the handler does not run:
 // gateways put that character in place of bytes that are not UTF-8, so that different bodies would arrive as the same one.
-// A body that arrives in base64 is what was sent, and is not looked at; nor is one that [Config].Signed says is verified.
+// A body that arrives in base64 is what was sent, and is not looked at; nor is one whose path is in [Config].SignedPaths.
 //
 // A panic of the handler, and a response that is more than gets through, are answered with 500: a failed invocation
 // would be the gateway's 502, without a word that a client could act on. Lambda returns 6 MiB of JSON, and a load balancer
@@ -36,7 +37,7 @@ func HTTP(handler http.Handler, cfg Config) Handler {
 		if cfg.short(ctx) {
 			return in.encode(cfg.noTime())
 		}
-		if !cfg.Signed && in.damaged() {
+		if in.damaged() && !slices.Contains(cfg.SignedPaths, in.url().EscapedPath()) {
 			return in.encode(cfg.problem(http.StatusBadRequest, "request_invalid", "Invalid request",
 				"The request body is not UTF-8, or has the character U+FFFD, which stands for bytes that are not."))
 		}

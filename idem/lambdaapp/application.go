@@ -55,6 +55,9 @@ type Config struct {
 	Outbox outbox.Config
 	// Breaker is for the circuit breaker in front of the tables. Where its Logger is nil, it is the application's.
 	Breaker breaker.Config
+	// SignedPaths are the paths at which the API's handler takes signed webhooks: see [awslambda.Config]. Without it, a webhook whose
+	// text has the character U+FFFD is answered 400. Default: none.
+	SignedPaths []string
 	// Getenv reads the variables of package environment. Default os.Getenv.
 	Getenv func(string) string
 	// Log gets the log lines, which are JSON and carry the metrics. Default os.Stdout, where Lambda collects them. In an operator's
@@ -189,6 +192,7 @@ func (a *Application) Handler(ctx context.Context, api http.Handler) (lambda.Han
 			return nil, err
 		}
 		a.recordShards(ctx)
+		adapter.SignedPaths = a.cfg.SignedPaths
 		return awslambda.HTTP(api, adapter), nil
 	case environment.Worker:
 		a.recordShards(ctx)

@@ -42,6 +42,8 @@ type deployment struct {
 	log       bytes.Buffer
 	// call is before each delivery. Default: nothing.
 	call func()
+	// signed are the paths of webhooks. Default: none.
+	signed []string
 }
 
 // deploy makes the tables, and the variables of functions with so many shards.
@@ -68,7 +70,7 @@ func (d *deployment) start(t *testing.T, role string) lambda.Handler {
 	variables := maps.Clone(d.variables)
 	variables[environment.Function] = role
 	app, err := lambdaapp.New(lambdaapp.Config{
-		AWS: d.aws, Getenv: func(name string) string { return variables[name] }, Log: &d.log,
+		AWS: d.aws, Getenv: func(name string) string { return variables[name] }, Log: &d.log, SignedPaths: d.signed,
 		Topics: []outbox.Topic{{
 			Name: "orders.ship", Keys: outbox.Keys{Honoured: true, Retention: 48 * 60 * 60e9},
 			Call: func(_ context.Context, m storage.Message) outbox.Outcome {
@@ -155,6 +157,24 @@ func TestOneBinaryExecutesAndDelivers(t *testing.T) {
 	}
 	if len(d.delivered) != 1 || d.delivered[0] != sent.Message {
 		t.Errorf("delivered %v, want %s once", d.delivered, sent.Message)
+	}
+}
+
+// A body with U+FFFD may be another one than was sent. Only the handler of a path that verifies a signature over it gets such a body.
+func TestOnlyASignedPathTakesTheReplacementCharacter(t *testing.T) {
+	d := deploy(t, "1")
+	d.signed = []string{"/webhooks/provider"}
+	api := d.start(t, environment.API)
+	for path, want := range map[string]float64{
+		"/webhooks/provider": http.StatusCreated, "/webhooks%2Fprovider": http.StatusBadRequest, "/orders": http.StatusBadRequest,
+	} {
+		answer := invoke(t, api, map[string]any{
+			"version": "2.0", "rawPath": path, "headers": map[string]string{"content-type": "application/json", "idempotency-key": `"order-1"`},
+			"requestContext": map[string]any{"http": map[string]any{"method": "POST", "path": path}}, "body": "{\"name\":\"\uFFFD\"}",
+		})
+		if answer["statusCode"] != want {
+			t.Errorf("%s: %v, want %v", path, answer, want)
+		}
 	}
 }
 

@@ -21,9 +21,12 @@ import (
 // SignatureHeader is the header by which the provider signs.
 const SignatureHeader = "Provider-Signature"
 
+// WebhookPath is where the provider's webhooks come in.
+const WebhookPath = "/v1/webhooks/provider"
+
 // What the provider's events are taken by: each once, under its id. Redeliveries end long before the retention does.
 const (
-	webhookPattern    = "POST /v1/webhooks/provider"
+	webhookPattern    = "POST " + WebhookPath
 	operationWebhooks = "webhooks.provider"
 	webhookTenant     = "provider"
 	webhookRetention  = 7 * 24 * time.Hour
