@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/jsii-runtime-go"
 
+	"github.com/idem-go/idem-aws/idem/telemetry/metric"
 	"github.com/idem-go/idem-aws/infra/idemconstruct"
 )
 
@@ -39,5 +40,17 @@ func Example() {
 	}
 	idemconstruct.NewDelivery(stack, "Delivery", idemconstruct.DeliveryProps{
 		Tables: tables, Queues: queues, Worker: worker, Sweep: sweep, Reconcile: reconcile,
+	})
+}
+
+// An alarm of one's own, on lines that the API function logs with lambdaapp's Logger under the name of a metric.
+func ExampleMonitor_Counts() {
+	stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("shop"), nil)
+	idem := idemconstruct.NewApplication(stack, "Idem", idemconstruct.ApplicationProps{
+		Code: awslambda.Code_FromAsset(jsii.String("build"), nil), AlarmTopic: "arn:aws:sns:eu-central-1:111122223333:oncall", Inline: true,
+	})
+	idem.Monitor.Counts(idem.API, idemconstruct.Count{
+		ID: "WebhookContradicts", Metric: metric.WebhookContradicts, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
+		Description: "A signed webhook contradicts what was sent. It was acknowledged, and settled nothing.",
 	})
 }

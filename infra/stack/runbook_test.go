@@ -1,19 +1,27 @@
 package stack_test
 
 import (
+	"cmp"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/idem-go/idem-aws/idem/telemetry/metric"
+	"github.com/idem-go/idem-aws/infra/spec"
 )
 
 // alarmNameForm is how alarms are named, and no other heading begins.
 var alarmNameForm = regexp.MustCompile(`^[A-Z][a-z]+([A-Z][A-Za-z]*)*$`)
 
-// runbooks reads docs/operator.md: what its table of alarms says each looks at, and how often each is in a heading.
-func runbooks(t *testing.T) (rows map[string]string, headings map[string]int) {
+// alarmRow is what the table of alarms says of one.
+type alarmRow struct {
+	// looks is what it looks at, and own how a stack of one's own gets it.
+	looks, own string
+}
+
+// runbooks reads docs/operator.md: what its table says of each alarm, and how often each is in a heading.
+func runbooks(t *testing.T) (rows map[string]alarmRow, headings map[string]int) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/operator.md")
 	if err != nil {
@@ -25,10 +33,10 @@ func runbooks(t *testing.T) (rows map[string]string, headings map[string]int) {
 	}
 	chapter, _, _ = strings.Cut(chapter, "\n## ")
 	table, sections, _ := strings.Cut(chapter, "\n### ")
-	rows, headings = map[string]string{}, map[string]int{}
+	rows, headings = map[string]alarmRow{}, map[string]int{}
 	for line := range strings.Lines(table) {
-		if cells := strings.Split(line, " | "); len(cells) == 3 && alarmNameForm.MatchString(strings.TrimPrefix(cells[0], "| ")) {
-			rows[strings.TrimPrefix(cells[0], "| ")] = cells[1]
+		if cells := strings.Split(line, " | "); len(cells) == 4 && alarmNameForm.MatchString(strings.TrimPrefix(cells[0], "| ")) {
+			rows[strings.TrimPrefix(cells[0], "| ")] = alarmRow{cells[1], strings.TrimSuffix(cells[3], " |\n")}
 		}
 	}
 	for _, section := range strings.Split(sections, "\n### ") {
@@ -50,11 +58,11 @@ func TestEveryAlarmHasARunbook(t *testing.T) {
 	for _, variant := range []string{"http-gateway", "rest-gateway"} {
 		for id, a := range synthesize(t, variant).alarms(t) {
 			named[a.runbook] = true
-			if !strings.HasPrefix(id, a.runbook) || rows[a.runbook] == "" || headings[a.runbook] != 1 {
-				t.Errorf("%s: runbook %q, %d headings, in the table %q", id, a.runbook, headings[a.runbook], rows[a.runbook])
+			if !strings.HasPrefix(id, a.runbook) || rows[a.runbook].looks == "" || headings[a.runbook] != 1 {
+				t.Errorf("%s: runbook %q, %d headings, in the table %q", id, a.runbook, headings[a.runbook], rows[a.runbook].looks)
 			}
-			if a.Namespace == metric.Namespace && rows[a.runbook] != "`"+a.MetricName+"`" {
-				t.Errorf("%s looks at %s, the table says %s", id, a.MetricName, rows[a.runbook])
+			if a.Namespace == metric.Namespace && rows[a.runbook].looks != "`"+a.MetricName+"`" {
+				t.Errorf("%s looks at %s, the table says %s", id, a.MetricName, rows[a.runbook].looks)
 			}
 		}
 	}
@@ -67,5 +75,30 @@ func TestEveryAlarmHasARunbook(t *testing.T) {
 		if !named[name] {
 			t.Errorf("a row of %s, which is no alarm", name)
 		}
+	}
+}
+
+// docs/operator.md: who deploys a service of their own sees which alarms they get, and which they must add.
+func TestTheManualSaysWhichAlarmsAStackOfOnesOwnHas(t *testing.T) {
+	made := map[string]bool{}
+	for _, a := range spec.Alarms(spec.Functions(spec.Choices{}), []spec.Resource{"rule"}, "index", "index") {
+		made[cmp.Or(a.Runbook, a.ID)] = true
+	}
+	rows, _ := runbooks(t)
+	for name, row := range rows {
+		want := "no"
+		switch {
+		case made[name]:
+			want = "yes"
+		case strings.HasPrefix(name, "Gateway"):
+			want = "by `Monitor.Gateway`"
+		}
+		if row.own != want {
+			t.Errorf("%s: the manual says %q, want %q", name, row.own, want)
+		}
+		delete(made, name)
+	}
+	for name := range made {
+		t.Errorf("%s has no row", name)
 	}
 }

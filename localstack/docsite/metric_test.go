@@ -17,7 +17,7 @@ import (
 
 var (
 	generatedMetrics = regexp.MustCompile(`(?s)(<!-- metrics -->\n\| metric \| \| alarm \|\n\|---\|---\|---\|\n)(.*?)(\n\n)`)
-	alarmRow         = regexp.MustCompile("(?m)^\\| ([A-Z][A-Za-z]+) \\| `([a-z_.]+)` \\| (.+) \\|$")
+	alarmRow         = regexp.MustCompile("(?m)^\\| ([A-Z][A-Za-z]+) \\| `([a-z_.]+)` \\| ([^|]+) \\| [^|]+ \\|$")
 	// eventName is the form of the messages that programs look for; other messages are sentences.
 	eventName = regexp.MustCompile(`^(idempotency|outbox|sweep|reconcile|drift|seal|webhook|function|provider|batch|relay|auth)\.[a-z_.]+$`)
 )

@@ -13,6 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/function"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/telemetry/metric"
 	"github.com/idem-go/idem-aws/idem/webhook"
 )
 
@@ -28,8 +29,8 @@ type event struct {
 // errNoMessage: after a loss of data the event may be the only trace of a charge, so it is not acknowledged.
 var errNoMessage = errors.New("there is no such message")
 
-// New serves POST /webhooks/provider.
-func New(verifier *webhook.Verifier, engine *idem.Engine, messages outbox.Messages, worker *outbox.Worker) (http.Handler, error) {
+// New serves POST /webhooks/provider. In a function of package lambdaapp the logger is the application's, which counts what is wrong.
+func New(verifier *webhook.Verifier, engine *idem.Engine, messages outbox.Messages, worker *outbox.Worker, logger *slog.Logger) (http.Handler, error) {
 	// To settle twice does no harm, so nothing is locked meanwhile: optimistic, and safe to run again.
 	operation := idem.Operation{Name: "webhooks.provider", Kind: idem.KindOptimistic, SafeToRunAgain: true, Policy: idem.IETF()}
 	read, err := canonical.NewFields([]string{"/id", "/type", "/key", "/charge", "/amount"}, nil) // what is read of an event; the rest may change
@@ -41,7 +42,7 @@ func New(verifier *webhook.Verifier, engine *idem.Engine, messages outbox.Messag
 		return nil, err
 	}
 	take := func(ctx context.Context, _ *idem.Tx, body []byte) ([]byte, error) {
-		return nil, settle(ctx, messages, worker, body)
+		return nil, settle(ctx, messages, worker, logger, body)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /webhooks/provider", func(w http.ResponseWriter, r *http.Request) {
@@ -51,14 +52,14 @@ func New(verifier *webhook.Verifier, engine *idem.Engine, messages outbox.Messag
 		}
 		w.WriteHeader(status(err))
 		if err != nil {
-			slog.WarnContext(r.Context(), "webhook", "error", err)
+			logger.WarnContext(r.Context(), "webhook", "error", err)
 		}
 	})
 	return mux, nil
 }
 
 // settle does what the worker would have done with the same answer.
-func settle(ctx context.Context, messages outbox.Messages, worker *outbox.Worker, body []byte) error {
+func settle(ctx context.Context, messages outbox.Messages, worker *outbox.Worker, logger *slog.Logger, body []byte) error {
 	var e event
 	if err := json.Unmarshal(body, &e); err != nil {
 		return err
@@ -81,7 +82,7 @@ func settle(ctx context.Context, messages outbox.Messages, worker *outbox.Worker
 	}
 	var sent struct{ Amount int }
 	if err := json.Unmarshal(m.Payload, &sent); err != nil || sent.Amount != e.Amount {
-		slog.ErrorContext(ctx, "a webhook contradicts what was sent", "event", e.ID, "message", m.ID, "alarm", true)
+		logger.ErrorContext(ctx, metric.WebhookContradicts, "event", e.ID, "message", m.ID, "alarm", true)
 		return nil // the same event would say the same again: a person looks at it
 	}
 	_, err = worker.Settle(ctx, e.Key, outcome)

@@ -1,10 +1,13 @@
 package webhooks
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,11 +47,12 @@ func TestThePageShowsALateAnswer(t *testing.T) {
 			tx.Send("payments.charge", r.Body)
 			return idem.JSON(http.StatusAccepted, map[string]string{"payment": "pending"})
 		}))(t)
+	var log bytes.Buffer
 	verifier, err := webhook.New(webhook.Config{Secrets: []string{secret}, Header: "Provider-Signature", Now: w.Clock.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
-	hooks := check.Get(New(verifier, w.Engine, w.Store, w.Worker))(t)
+	hooks := check.Get(New(verifier, w.Engine, w.Store, w.Worker, slog.New(slog.NewTextHandler(&log, nil))))(t)
 
 	check.Send(t, payments, "POST", "/payments", "order-17", `{"amount":500}`).Want(t, 202, "executed")
 	w.Stream()
@@ -75,6 +79,9 @@ the charge, sent again     %d
 		send(other, secret, now), stateOf(w, m.ID),
 		send(told, secret, now),
 		send(told, secret, now)))
+	if !strings.Contains(log.String(), "msg=webhook.contradicts event=evt_4") { // the alarm looks at it
+		t.Errorf("the log has no line of the contradiction:\n%s", &log)
+	}
 	page.Send("final", payments, "POST", "/payments", "order-17", `{"amount":500}`).Want(t, 201, "replayed")
 
 	// What a provider adds to an event that it sends again, such as a count, does not make it another event.
