@@ -34,6 +34,8 @@ const (
 
 	// inlineOperation is a deferred one that delivers its message within the request.
 	inlineOperation = "bench.inline"
+	// messageOperation is an atomic one that sends a message on whose outcome its answer does not depend.
+	messageOperation = "bench.atomic_message"
 )
 
 // ending is how a handler ends.
@@ -61,7 +63,9 @@ type app struct {
 	worker    *outbox.Worker
 	endpoints map[string]http.Handler
 	script    script
-	keys      int
+	// sent is the last message.
+	sent idem.MessageID
+	keys int
 }
 
 // operations are what is measured.
@@ -70,6 +74,7 @@ func operations() []idem.Operation {
 	return []idem.Operation{
 		{Name: "bench.atomic", Kind: idem.KindAtomic, Policy: policy},
 		{Name: "bench.atomic_read_first", Kind: idem.KindAtomic, Policy: policy, ReadFirst: true},
+		{Name: messageOperation, Kind: idem.KindAtomic, Policy: policy},
 		{Name: "bench.optimistic", Kind: idem.KindOptimistic, Policy: policy},
 		{Name: "bench.deferred", Kind: idem.KindDeferred, Policy: policy},
 		{Name: inlineOperation, Kind: idem.KindDeferred, Policy: policy},
@@ -139,7 +144,7 @@ func (a *app) register() error {
 		if op.Kind == idem.KindWrapped {
 			a.endpoints[op.Name], err = mw.Wrap(op, middleware.Route{}, http.HandlerFunc(a.existing))
 		} else {
-			a.endpoints[op.Name], err = mw.Handle(op, middleware.Route{}, a.handler(op.Kind))
+			a.endpoints[op.Name], err = mw.Handle(op, middleware.Route{}, a.handler(op))
 		}
 		if err != nil {
 			return err
@@ -157,7 +162,11 @@ func (a *app) deliver() error {
 			return outbox.Delivered{Reference: "ch_0123456789"}
 		},
 		Settle: func(m storage.Message, _ outbox.Outcome) (outbox.Settlement, error) {
-			return outbox.Settlement{Writes: []idem.Write{finishRow(string(m.OperationID))}, Response: a.created()}, nil
+			settled := outbox.Settlement{Writes: []idem.Write{finishRow(string(m.OperationID))}}
+			if !m.Detached { // the client waits for the outcome
+				settled.Response = a.created()
+			}
+			return settled, nil
 		},
 	})
 	if err != nil {
@@ -184,7 +193,7 @@ func (a *app) interrupt() {
 	}
 }
 
-func (a *app) handler(kind idem.Kind) middleware.Handler {
+func (a *app) handler(op idem.Operation) middleware.Handler {
 	return func(_ context.Context, tx *idem.Tx, _ *middleware.Request) (idem.Response, error) {
 		a.interrupt()
 		id := string(tx.OperationID())
@@ -196,8 +205,10 @@ func (a *app) handler(kind idem.Kind) middleware.Handler {
 		case succeeds:
 		}
 		tx.Write(insertRow(id))
-		if kind == idem.KindDeferred {
-			tx.Send(topic, []byte(`{"version":1,"amount":500,"currency":"EUR","source":"card_1"}`))
+		if op.Kind == idem.KindDeferred || op.Name == messageOperation {
+			a.sent = tx.Send(topic, []byte(`{"version":1,"amount":500,"currency":"EUR","source":"card_1"}`))
+		}
+		if op.Kind == idem.KindDeferred {
 			return idem.JSON(http.StatusAccepted, map[string]string{"operation": id, "state": "pending"})
 		}
 		return a.created(), nil
@@ -241,10 +252,9 @@ func (a *app) key() string {
 
 // reply is what a client gets.
 type reply struct {
-	status      int
-	became      idem.Outcome
-	operationID string // of a 202
-	body        []byte
+	status int
+	became idem.Outcome
+	body   []byte
 }
 
 func (a *app) post(operation, key, body string) reply {
@@ -253,8 +263,7 @@ func (a *app) post(operation, key, body string) reply {
 	r.Header.Set("Idempotency-Key", strconv.Quote(key))
 	w := httptest.NewRecorder()
 	a.endpoints[operation].ServeHTTP(w, r)
-	_, id, _ := strings.Cut(w.Header().Get("Location"), "/v1/operations/")
-	return reply{w.Code, idem.Outcome(w.Header().Get("Idempotency-Status")), id, bytes.Clone(w.Body.Bytes())}
+	return reply{w.Code, idem.Outcome(w.Header().Get("Idempotency-Status")), bytes.Clone(w.Body.Bytes())}
 }
 
 // image is the message of an operation as the stream shows it.

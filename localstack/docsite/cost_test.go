@@ -55,7 +55,7 @@ func TestKindsCostWhatIsMeasured(t *testing.T) {
 func costs(t *testing.T, measured, size string) string {
 	var rows strings.Builder
 	for _, kind := range []struct{ name, section, delivery string }{
-		{"atomic", "atomic", ""}, {"atomic, read first", "atomic_read_first", ""}, {"optimistic", "optimistic", ""},
+		{"atomic", "atomic", ""}, {"atomic, read first", "atomic_read_first", ""}, {"atomic, with a message", "atomic_message", "delivery, by stream"}, {"optimistic", "optimistic", ""},
 		{"deferred", "deferred", "delivery, by stream"}, {"deferred, inline first", "inline", ""}, {"wrapped", "wrapped", ""},
 	} {
 		_, section, ok := strings.Cut(measured, "\n"+kind.section+", "+size+" ")
