@@ -296,6 +296,30 @@ func (a *Application) NewTable(id string, shape schema.Table, variable string) a
 	return table
 }
 
+// NewQuotaTable adds the table of what tenants have used up (package idem/quota/dynamoquota), and watches it. All functions find its name
+// in the variable; only the API may count there. What it holds is gone within hours, so it goes with its stack.
+func (a *Application) NewQuotaTable(id, variable string) awsdynamodb.TableV2 {
+	props := a.props.Tables
+	props.Disposable = true
+	table := NewTable(a.Construct, id, schema.Quota(), props)
+	a.tell(table, variable)
+	a.API.AddToRolePolicy(Allow([]string{"dynamodb:UpdateItem", "dynamodb:BatchGetItem"}, table.TableArn()))
+	if a.Operators != nil {
+		a.names(table, variable)
+	}
+	if !a.props.Emulated {
+		a.Monitor.Table(id, table, "")
+	}
+	return table
+}
+
+// tell gives the table's name to all functions.
+func (a *Application) tell(table awsdynamodb.ITableV2, variable string) {
+	for _, role := range slices.Sorted(maps.Keys(a.functions)) {
+		a.functions[role].AddEnvironment(jsii.String(variable), table.TableName(), nil)
+	}
+}
+
 // written is what a transaction may do with a table of the application's own.
 var written = []string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"}
 
@@ -304,9 +328,7 @@ var written = []string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateI
 // transaction can: put, update, delete and check a condition; the relay may do nothing, and none may query or scan. For more use the
 // table's own grants. With ApplicationProps.Operators an operator's --write may do what a settlement does.
 func (a *Application) Uses(table awsdynamodb.ITableV2, variable string) {
-	for _, role := range slices.Sorted(maps.Keys(a.functions)) {
-		a.functions[role].AddEnvironment(jsii.String(variable), table.TableName(), nil)
-	}
+	a.tell(table, variable)
 	for _, role := range []string{environment.API, environment.Worker, environment.Sweep, environment.Reconcile} {
 		a.functions[role].AddToRolePolicy(Allow(written, table.TableArn()))
 	}

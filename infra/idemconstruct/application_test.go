@@ -150,6 +150,36 @@ func TestEveryFunctionIsToldOfATableOfTheApplications(t *testing.T) {
 	}
 }
 
+// Only the API counts what tenants ask for, by one write and one read of a batch. All functions start from one configuration, and so
+// does an operator's command: each is told of the table.
+func TestOnlyTheAPIMayCountInTheTableOfQuotas(t *testing.T) {
+	template := synthesizeWith(t, idemconstruct.ApplicationProps{Operators: true}, func(a *idemconstruct.Application) { a.NewQuotaTable("Quota", "QUOTA_TABLE") })
+	told := 0
+	var may []string
+	for id, r := range template.resources {
+		switch r.Type {
+		case "AWS::IAM::Policy":
+			for _, statement := range list(r.Properties["PolicyDocument"].(map[string]any)["Statement"]) {
+				s := statement.(map[string]any)
+				may = append(may, plain(map[string]any{"Ref": id})+fmt.Sprint(list(s["Action"]))+plain(s["Resource"]))
+			}
+		case "AWS::Lambda::Function":
+			if plain(r.Properties["Environment"].(map[string]any)["Variables"].(map[string]any)["QUOTA_TABLE"]) == "Quota" {
+				told++
+			}
+		}
+	}
+	if want := []string{"ApiRoleDefaultPolicy[dynamodb:UpdateItem dynamodb:BatchGetItem]Quota.Arn"}; !slices.Equal(may, want) {
+		t.Errorf("the table may be used by %v, want %v", may, want)
+	}
+	if told != 4 {
+		t.Errorf("%d functions are told of the table, want 4", told)
+	}
+	if outputs := template.document["Outputs"].(map[string]any); outputs["QuotaTable"] == nil {
+		t.Error("no output tells an operator's command of the table")
+	}
+}
+
 // Where executions are reserved for the worker, wake-ups have what the stream leaves: one that finds no execution waits for
 // six time-outs of the worker.
 func TestWakeUpsHaveWhatIsLeftOfTheWorker(t *testing.T) {

@@ -54,3 +54,12 @@ func ExampleMonitor_Counts() {
 		Description: "A signed webhook contradicts what was sent. It was acknowledged, and settled nothing.",
 	})
 }
+
+// The table of what tenants have used up. The API finds its name in the variable, for dynamoquota.New.
+func ExampleApplication_NewQuotaTable() {
+	stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("shop"), nil)
+	idem := idemconstruct.NewApplication(stack, "Idem", idemconstruct.ApplicationProps{
+		Code: awslambda.Code_FromAsset(jsii.String("build"), nil), AlarmTopic: idemconstruct.NoTopic,
+	})
+	idem.NewQuotaTable("Quota", "QUOTA_TABLE")
+}

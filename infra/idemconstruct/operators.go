@@ -65,14 +65,19 @@ func (a *Application) policy(id, description string, statements []awsiam.PolicyS
 
 // operates lets operators do with a table of the application's own what a settlement does, and tells them its name.
 func (a *Application) operates(table awsdynamodb.ITableV2, variable string) {
-	if !outputForm.MatchString(variable) {
-		panic(fmt.Sprintf("idemconstruct: the variable %q: must be %s", variable, outputRule))
-	}
-	a.output(outputOf(variable), table.TableName())
+	a.names(table, variable)
 	if !a.props.Emulated {
 		a.Operators.Read.AddStatements(Allow([]string{"dynamodb:GetItem"}, table.TableArn()))
 		a.Operators.Change.AddStatements(Allow(written[1:], table.TableArn()))
 	}
+}
+
+// names has idemctl find a table's name, by the output of its variable.
+func (a *Application) names(table awsdynamodb.ITableV2, variable string) {
+	if !outputForm.MatchString(variable) {
+		panic(fmt.Sprintf("idemconstruct: the variable %q: must be %s", variable, outputRule))
+	}
+	a.output(outputOf(variable), table.TableName())
 }
 
 // output adds an output of the stack under exactly this name.
