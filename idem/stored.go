@@ -22,10 +22,16 @@ type (
 
 // The kinds of operation.
 const (
-	KindAtomic     = storage.KindAtomic
+	// KindAtomic is for handlers whose every write goes through the execution's transaction: reserve, handler, one
+	// fenced transaction. A crash leaves a dead lease, which the next request takes over.
+	KindAtomic = storage.KindAtomic
+	// KindOptimistic is the same where duplicates may compute in parallel: one transaction inserts the completed record.
 	KindOptimistic = storage.KindOptimistic
-	KindDeferred   = storage.KindDeferred
-	KindWrapped    = storage.KindWrapped
+	// KindDeferred is for an effect outside the database: the record is inserted pending with its 202, together with
+	// the first message; a worker performs the effect and settles.
+	KindDeferred = storage.KindDeferred
+	// KindWrapped is for existing handlers that write for themselves. A crash leaves unknown.
+	KindWrapped = storage.KindWrapped
 )
 
 // ErrResponseTooLarge: the response does not fit, and nothing was sent.
