@@ -84,7 +84,8 @@ var ErrUndrained = errors.New("outbox: what was under way has not ended in time"
 // Once ctx has ended no wake-up is received and no claim begins. A delivery that has its claim goes on to its end, and so does
 // an inline delivery of the same [Worker] that is under way. Run waits for both, for RunConfig.Drain at most: then it returns
 // [ErrUndrained]. A server that delivers inline calls [Inline.Wait] besides, once it has served its last request; package
-// container does that. Run returns nil where everything has ended, and an [*idem.ConfigError] at once. All other trouble is in
+// container does that. Each sweep and each reconciliation that ends without an error writes the line sweep.run or
+// reconcile.run, and each sweep begins with outbox.backlog: alarms look at them (docs/operator.md). Run returns nil where everything has ended, and an [*idem.ConfigError] at once. All other trouble is in
 // the log, and the next round deals with it.
 func (r *Runner) Run(ctx context.Context, cfg RunConfig) error {
 	cfg, err := cfg.withDefaults(r.cfg, r.doubts.lookTime)
@@ -95,9 +96,8 @@ func (r *Runner) Run(ctx context.Context, cfg RunConfig) error {
 	defer abort()
 	var tasks sync.WaitGroup
 	tasks.Go(func() { r.consume(ctx, working, cfg) })
-	for _, round := range []func(context.Context, ...int) (Report, error){r.Sweep, r.Reconcile} {
-		tasks.Go(func() { r.every(ctx, cfg, round) })
-	}
+	tasks.Go(func() { r.every(ctx, cfg, "sweep.run", r.countedSweep) })
+	tasks.Go(func() { r.every(ctx, cfg, "reconcile.run", r.Reconcile) })
 	ended := make(chan struct{})
 	go func() { tasks.Wait(); close(ended) }()
 	<-ctx.Done()
@@ -112,17 +112,30 @@ func (r *Runner) Run(ctx context.Context, cfg RunConfig) error {
 }
 
 // every begins a round each period, the first one after a part of it, so that processes that begin together look at different
-// times. What a round can't do is in the log.
-func (r *Runner) every(ctx context.Context, cfg RunConfig, round func(context.Context, ...int) (Report, error)) {
+// times. What a round can't do is in the log, and one that ends without an error has a line of its own: an alarm rings where those
+// are missing.
+func (r *Runner) every(ctx context.Context, cfg RunConfig, ran string, round func(context.Context, ...int) (Report, error)) {
 	pause := between(0, cfg.Period, r.random())
 	for r.cfg.Pause(ctx, pause) == nil && ctx.Err() == nil {
 		began := r.cfg.Now()
 		bounded, cancel := context.WithTimeout(ctx, cfg.RoundMax)
-		_, _ = round(bounded)
+		if did, err := round(bounded); err == nil {
+			r.cfg.Logger.InfoContext(ctx, ran, "report", did)
+		}
 		cancel()
 		took := max(0, r.cfg.Now().Sub(began)) // a clock may be set back
 		pause = max(0, between(cfg.Period-cfg.Period/10, cfg.Period+cfg.Period/10, r.random())-took)
 	}
+}
+
+// countedSweep tells what waits, and sweeps. Where that can't be counted the sweep goes on, and fails for the same cause or does not.
+func (r *Runner) countedSweep(ctx context.Context, shards ...int) (Report, error) {
+	if b, err := r.Backlog(ctx); err != nil {
+		r.cfg.Logger.WarnContext(ctx, "backlog not counted", "error", err)
+	} else {
+		r.cfg.Logger.InfoContext(ctx, "outbox.backlog", "due", b.Due, "due_age_ms", b.DueAge.Milliseconds(), "unknown", b.Unknown, "dead", b.Dead, "more", b.More)
+	}
+	return r.Sweep(ctx, shards...)
 }
 
 // consume receives as many wake-ups as there are idle workers, until ctx ends, and waits for its deliveries: they have a

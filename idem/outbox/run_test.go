@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -133,6 +134,28 @@ func TestRunBringsEverythingToAnEnd(t *testing.T) {
 		if took := h.wantEnd(nil); took > time.Second {
 			t.Errorf("with nothing under way it took %v to end", took)
 		}
+	})
+}
+
+// docs/operator.md "Alarms and runbooks": each round that ended without an error counts itself, and what waits is counted. Otherwise
+// nobody would be told of a process whose rounds fail.
+func TestRunTellsOfItsRounds(t *testing.T) {
+	hosted(t, func(t *testing.T, h *host) {
+		told := func(line string) int { return strings.Count(h.log.String(), `"msg":"`+line+`"`) }
+		h.begin(outbox.RunConfig{})
+		time.Sleep(10 * time.Minute)
+		for _, line := range []string{"sweep.run", "reconcile.run", "outbox.backlog"} {
+			if n := told(line); n < 9 || n > 11 {
+				t.Errorf("%d lines of %s in ten minutes, want one a minute", n, line)
+			}
+		}
+		h.store.All(faulty.Refuse(errors.New("the table is gone")))
+		sweeps, reconciles := told("sweep.run"), told("reconcile.run")
+		time.Sleep(5 * time.Minute)
+		if told("sweep.run") != sweeps || told("reconcile.run") != reconciles {
+			t.Error("a round that could list nothing counts as one that has run")
+		}
+		h.wantEnd(nil)
 	})
 }
 
