@@ -157,10 +157,16 @@ func (m *Monitor) measured(one spec.Metric, of names) awscloudwatch.IMetric {
 	return awscloudwatch.NewMetric(props)
 }
 
-// Counts watches what the functions count. The invocations of api are the requests that some alarms are shares of.
+// Counts watches what the functions count. The invocations of api are the requests that some alarms are shares of; nil says that
+// containers count, and then those alarms ring at their threshold alone.
 func (m *Monitor) Counts(api awslambda.IFunction, alarms ...Count) {
 	const one = spec.Resource("function")
 	for _, a := range alarms {
+		if api == nil {
+			a.Percent = 0
+			m.described(nil, a.Alarm(one))
+			continue
+		}
 		m.described(names{one: api.FunctionName()}, a.Alarm(one))
 	}
 }

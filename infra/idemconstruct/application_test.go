@@ -3,11 +3,15 @@ package idemconstruct_test
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/jsii-runtime-go"
 
@@ -235,5 +239,72 @@ func TestApplicationRefusesWrongPropertiesByName(t *testing.T) {
 	}
 	if n := len(*stack.Node().Children()); n != 0 {
 		t.Errorf("%d constructs were made", n)
+	}
+}
+
+// docs/guides/containers.md: a task may do what the requests, the worker, the sweep and the reconciler of package spec may, and poll.
+func TestATaskMayDoWhatItsContainersDoAndNoMore(t *testing.T) {
+	stack := awscdk.NewStack(awscdk.NewApp(&awscdk.AppProps{Outdir: jsii.String(t.TempDir())}), jsii.String("shop"), nil)
+	task := awsiam.NewRole(stack, jsii.String("Task"), &awsiam.RoleProps{AssumedBy: awsiam.NewServicePrincipal(jsii.String("ecs-tasks.amazonaws.com"), nil)})
+	containers(stack, task, "arn:aws:sns:eu-central-1:111122223333:oncall")
+	may, alarms := map[string]bool{}, map[string]bool{}
+	for id, r := range templateOf(t, *assertions.Template_FromStack(stack, nil).ToJSON()).resources {
+		switch r.Type {
+		case "AWS::IAM::Policy":
+			for _, statement := range list(r.Properties["PolicyDocument"].(map[string]any)["Statement"]) {
+				s := statement.(map[string]any)
+				for _, action := range list(s["Action"]) {
+					for _, on := range list(s["Resource"]) {
+						may[fmt.Sprint(action, " on ", hashes.ReplaceAllString(plain(on), ""))] = true
+					}
+				}
+			}
+		case "AWS::CloudWatch::Alarm":
+			alarms[hashes.ReplaceAllString(id, "")] = true
+		}
+	}
+	want := []string{
+		"dynamodb:BatchGetItem on TablesIdempotency.Arn", "dynamodb:ConditionCheckItem on Orders.Arn", "dynamodb:ConditionCheckItem on TablesIdempotency.Arn",
+		"dynamodb:DeleteItem on Orders.Arn", "dynamodb:GetItem on Orders.Arn", "dynamodb:GetItem on TablesIdempotency.Arn", "dynamodb:GetItem on TablesOutbox.Arn",
+		"dynamodb:PutItem on Orders.Arn", "dynamodb:PutItem on TablesIdempotency.Arn", "dynamodb:PutItem on TablesOutbox.Arn",
+		"dynamodb:Query on TablesIdempotency.Arn/index/sweep", "dynamodb:Query on TablesOutbox.Arn/index/queue",
+		"dynamodb:UpdateItem on Orders.Arn", "dynamodb:UpdateItem on TablesIdempotency.Arn", "dynamodb:UpdateItem on TablesOutbox.Arn",
+		"sqs:ChangeMessageVisibility on QueuesWakeUps.Arn", "sqs:DeleteMessage on QueuesWakeUps.Arn", "sqs:ReceiveMessage on QueuesWakeUps.Arn",
+		"sqs:SendMessage on QueuesDeadLetter.Arn", "sqs:SendMessage on QueuesWakeUps.Arn",
+	}
+	if got := slices.Sorted(maps.Keys(may)); !slices.Equal(got, want) {
+		t.Errorf("the task may\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for _, alarm := range []string{"AlarmsStoreError", "AlarmsSweepSilent", "AlarmsReconcileSilent", "AlarmsDueOld", "AlarmsDeadLetters", "AlarmsTableThrottledOrders"} {
+		if !alarms[alarm] {
+			t.Errorf("there is no alarm %s", alarm)
+		}
+	}
+}
+
+// hashes are what the CDK adds to names.
+var hashes = regexp.MustCompile(`[0-9A-F]{8}\b`)
+
+// Beside containers, a relay takes from the stream what is born pending, and there are no mapping of the queue and no schedule.
+func TestARelayAloneReadsTheStream(t *testing.T) {
+	stack := awscdk.NewStack(awscdk.NewApp(&awscdk.AppProps{Outdir: jsii.String(t.TempDir())}), jsii.String("shop"), nil)
+	tables := idemconstruct.NewTables(stack, "Tables", idemconstruct.TablesProps{})
+	queues := idemconstruct.NewQueues(stack, "Queues", idemconstruct.QueuesProps{WorkerTimeout: time.Minute})
+	relay := awslambda.Function_FromFunctionName(stack, jsii.String("Function"), jsii.String("relay"))
+	idemconstruct.NewRelay(stack, "Relay", tables, queues, relay)
+	mappings := 0
+	for id, r := range templateOf(t, *assertions.Template_FromStack(stack, nil).ToJSON()).resources {
+		switch r.Type {
+		case "AWS::Lambda::EventSourceMapping":
+			mappings++
+			if source, filter := plain(r.Properties["EventSourceArn"]), fmt.Sprint(r.Properties["FilterCriteria"]); !strings.HasSuffix(source, ".StreamArn") || !strings.Contains(filter, "pending") {
+				t.Errorf("%s maps %s by %s", id, source, filter)
+			}
+		case "AWS::Events::Rule":
+			t.Errorf("%s is a schedule", id)
+		}
+	}
+	if mappings != 1 {
+		t.Errorf("%d mappings, want 1", mappings)
 	}
 }

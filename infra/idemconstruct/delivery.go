@@ -93,6 +93,12 @@ func NewDelivery(scope constructs.Construct, id string, props DeliveryProps) *De
 	return d
 }
 
+// NewRelay adds to scope under id only the mapping of the outbox stream to a relay function (lambdaapp.Relay), where containers poll the
+// queue of wake-ups. The relay's role needs StreamStatements and SendStatements.
+func NewRelay(scope constructs.Construct, id string, tables *Tables, queues *Queues, relay awslambda.IFunction) awslambda.EventSourceMapping {
+	return newStream(constructs.NewConstruct(scope, jsii.String(id)), DeliveryProps{Tables: tables, Queues: queues, Relay: relay})
+}
+
 // newSchedules calls both functions for all shards. Rules and not Scheduler schedules: emulators run rules.
 func newSchedules(scope constructs.Construct, props DeliveryProps) (rules []awsevents.Rule) {
 	var targets []awsevents.IRuleTarget

@@ -1,12 +1,15 @@
 package idemconstruct_test
 
 import (
+	"slices"
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/jsii-runtime-go"
 
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/telemetry/metric"
 	"github.com/idem-go/idem-aws/infra/idemconstruct"
 )
@@ -62,4 +65,40 @@ func ExampleApplication_NewQuotaTable() {
 		Code: awslambda.Code_FromAsset(jsii.String("build"), nil), AlarmTopic: idemconstruct.NoTopic,
 	})
 	idem.NewQuotaTable("Quota", "QUOTA_TABLE")
+}
+
+// Containers instead of functions: each serves the API and runs the worker. The task's role gets what they do, and nothing else.
+func Example_containers() {
+	stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("shop"), nil)
+	task := awsiam.NewRole(stack, jsii.String("Task"), &awsiam.RoleProps{AssumedBy: awsiam.NewServicePrincipal(jsii.String("ecs-tasks.amazonaws.com"), nil)})
+	containers(stack, task, "arn:aws:sns:eu-central-1:111122223333:oncall")
+}
+
+func containers(stack awscdk.Stack, task awsiam.Role, alarmTopic string) {
+	const visibility = time.Minute // that of sqsqueue.ConsumerConfig
+	tables := idemconstruct.NewTables(stack, "Tables", idemconstruct.TablesProps{})
+	queues := idemconstruct.NewQueues(stack, "Queues", idemconstruct.QueuesProps{WorkerTimeout: visibility})
+	orders := idemconstruct.NewTable(stack, "Orders", schema.Table{Key: "id"}, idemconstruct.TablesProps{})
+	own := idemconstruct.Allow([]string{
+		"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem",
+	}, orders.TableArn())
+	for _, statement := range slices.Concat(
+		tables.ExecuteStatements(), // requests
+		tables.DeliverStatements(), // worker, inline deliveries, sweep and reconciler
+		tables.SweepStatements(),   // the indexes of what waits
+		queues.SendStatements(),    // wake-ups and dead letters
+		queues.PollStatements(),    // wake-ups
+		[]awsiam.PolicyStatement{own},
+	) {
+		task.AddToPolicy(statement)
+	}
+
+	monitor := idemconstruct.NewMonitor(stack, "Alarms", idemconstruct.MonitorProps{Topic: alarmTopic, Service: "shop"})
+	monitor.Counts(nil, idemconstruct.Counts()...)
+	monitor.Queues(queues, visibility)
+	monitor.Heartbeats(0) // one round a minute is enough, of whichever container
+	monitor.Backlog()
+	monitor.Table("Idempotency", tables.Idempotency, schema.Idempotency().Index.Name)
+	monitor.Table("Outbox", tables.Outbox, schema.Outbox().Index.Name)
+	monitor.Table("Orders", orders, "")
 }

@@ -80,6 +80,9 @@ func (q *Queues) OfferStatements() []awsiam.PolicyStatement { return allow(spec.
 // ConsumeStatements is what the function behind the queue of wake-ups needs for Lambda to poll it.
 func (q *Queues) ConsumeStatements() []awsiam.PolicyStatement { return allow(spec.Consume(), q.arn) }
 
+// PollStatements is what a container needs that takes wake-ups by sqsqueue.Consumer.
+func (q *Queues) PollStatements() []awsiam.PolicyStatement { return allow(spec.Poll(), q.arn) }
+
 // arn is a queue's.
 func (q *Queues) arn(of spec.Resource) *string {
 	switch of {

@@ -73,6 +73,14 @@ func Offer() []Permission {
 	return []Permission{{[]string{"sqs:GetQueueAttributes"}, []Resource{WakeUps}}}
 }
 
+// Poll is what a process needs that polls the queue of wake-ups itself (sqsqueue.Consumer): it holds what it works on for longer than
+// the queue hides it.
+func Poll() []Permission {
+	return []Permission{{
+		[]string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility"}, []Resource{WakeUps},
+	}}
+}
+
 // Consume is what the function behind the queue of wake-ups needs for Lambda to poll it.
 func Consume() []Permission {
 	return []Permission{{
