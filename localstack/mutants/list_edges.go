@@ -131,6 +131,7 @@ var replays = []Mutant{
 	{Name: "an observed request that ran runs again", File: observeFile, Old: "	if result != nil && result.Outcome == idem.OutcomeExecuted || err", New: "	if err"},
 	{Name: "a wrapped request that failed under observation runs again", File: "idem/middleware/observewrapped.go", Old: "	case !o.ran:\n		e.unprotected", New: "	case !o.ran || o.client.recorder.status >= 500:\n		e.unprotected"},
 	{Name: "an observed handler does not know its operation id", File: "idem/middleware/observewrapped.go", Old: "o.request.WithContext(idem.Observing(o.request.Context(), handling))", New: "o.request.WithContext(context.WithoutCancel(o.request.Context()))"},
+	{Name: "an unprotected execution inside of a protected one has no lease", File: "idem/running.go", Old: "		return leased(r.within)", New: "		return nil"},
 	{Name: "executions without protection share one operation id", File: "idem/middleware/endpoint.go", Old: "	e.passThrough.ServeHTTP(w, r.WithContext(ctx))", New: "	_ = ctx\n	e.passThrough.ServeHTTP(w, r)"},
 	{Name: "what an operator freed is still only observed", File: "idem/protocol/change.go", Old: "		next.Observed = false // a person", New: "		next.Observed = r.Observed // a person"},
 	{Name: "an observed request is refused after a loss of records", File: observeFile, Old: "errors.As(err, &lost) || ", New: "errors.As(err, &lost) && false || "},
