@@ -61,6 +61,8 @@ func (o *observedExchange) observe(identity Identity) {
 	switch {
 	case !o.ran:
 		c.report(ctx, enforced, result)
+	case c.overruled != nil:
+		c.reportOverruled(ctx)
 	case o.proves(result, err):
 		if enforced.response.Status != o.client.recorder.status {
 			c.report(ctx, enforced, result)
