@@ -3,6 +3,7 @@ package middleware_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -291,4 +292,57 @@ func TestAnObservedAnswerDoesNotWaitForItsLease(t *testing.T) {
 			t.Errorf("%d runs, answered after %s", ran, took)
 		}
 	})
+}
+
+// hang is a call of a store that answers nothing.
+func hang(ctx context.Context, _ func(context.Context) error) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// semantics.md "Policies", observe mode: what an observed request may wait for its record once a wrapped handler has ended, also where
+// a renewal of its lease is still under way.
+func TestAnObservedAnswerDoesNotWaitForARenewal(t *testing.T) {
+	for name, c := range map[string]struct {
+		every  bool // call hangs once the handler has ended, and not the renewal only
+		within time.Duration
+	}{
+		"the store answers again": {false, 0},
+		"the store hangs":         {true, 3500 * time.Millisecond},
+	} {
+		for _, status := range []int{201, 500} {
+			t.Run(fmt.Sprintf("%s, %d", name, status), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var store *faulty.Store
+					a := newLocalAPI(t, func(s storage.Store) storage.Store {
+						store = faulty.New(s.(faulty.Inner))
+						return store
+					})
+					var ended time.Time
+					hung := 0
+					store.Each(func(call faulty.Call) faulty.Fault {
+						if call == faulty.Renew {
+							hung++
+							return hang
+						}
+						if c.every && !ended.IsZero() {
+							return hang
+						}
+						return func(ctx context.Context, run func(context.Context) error) error { return run(ctx) }
+					})
+					a.wrap("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, func(w http.ResponseWriter, _ *http.Request) {
+						for hung == 0 {
+							time.Sleep(time.Second)
+						}
+						ended = time.Now()
+						w.WriteHeader(status)
+					})
+					a.gets(key(ask{}), status)
+					if took := time.Since(ended); took > c.within {
+						t.Errorf("answered %s after the handler, want %s at most", took, c.within)
+					}
+				})
+			})
+		}
+	}
 }
