@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -344,5 +345,49 @@ func TestAnObservedAnswerDoesNotWaitForARenewal(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// What a handler answers on a connection that it has taken over, nobody sees. No other answer may stand for it.
+func TestAnObservedHandlerThatTakesTheConnectionLeavesTheOutcomeUnknown(t *testing.T) {
+	told := &reports{}
+	a := observing(t, nil, told.add)
+	operation := withDefaults(idem.Operation{Policy: idem.Observe(idem.IETF())}, idem.KindWrapped)
+	handler, err := a.mw.Wrap(operation, middleware.Route{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, buffered, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(buffered, "HTTP/1.1 402 Payment Required\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+		if err := buffered.Flush(); err != nil {
+			t.Error(err)
+		}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	a.mux.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) {
+		defer close(over)
+		handler.ServeHTTP(w, r)
+	})
+	r, err := http.NewRequest("POST", a.server.URL+"/orders", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = http.Header{"Authorization": {"Bearer tenant-a"}, "Idempotency-Key": {"k"}, "Content-Type": {"application/json"}}
+	response, err := a.server.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	<-over
+	if got := a.mem.Records()[0]; response.StatusCode != 402 || got.State != storage.StateUnknown {
+		t.Errorf("answered %d, and the record is %s with %d", response.StatusCode, got.State, got.Response.Status)
+	}
+	if got := told.take(); len(got) != 1 || got[0] != "409 unknown "+header.CodeOutcomeUnknown {
+		t.Errorf("reported %q", got)
 	}
 }
