@@ -89,6 +89,9 @@ var calls = []Mutant{
 	{Name: "an unlisted status is a refusal", File: providerFile, Old: "	return outbox.Ambiguous{Cause: cause}\n}", New: "	return outbox.Refused{Cause: cause}\n}"},
 	{Name: "an answer that contradicts itself is evidence", File: providerFile, Old: "		if err := r.Check(declined, body); err != nil {", New: "		if err := r.Check(declined, body); err != nil && len(body) == 0 {"},
 	{Name: "an answer without a reference is evidence", File: providerFile, Old: "			return outbox.Ambiguous{Cause: fmt.Errorf(\"call: answer %d can't be read\", res.StatusCode)}\n", New: "			reference = \"\"\n"},
+	{Name: "the head of a call that was frozen leaves", File: providerFile, Old: "				_ = (*alone).Close() // what it says changes nothing\n", New: ""},
+	{Name: "the head of a call that was frozen leaves over HTTP/2", File: providerFile, Old: "				h.stop(errLate)\n			}\n		},\n		// Over", New: "				_ = errLate\n			}\n		},\n		// Over"},
+	{Name: "the body of a call that was frozen leaves", File: providerFile, Old: "	if !w.read.Swap(true) && w.late() {", New: "	if !w.read.Swap(true) && false {"},
 	{Name: "an empty body is sent", File: providerFile, Old: "	if len(r.Body) == 0 {\n		return nil, errEmptyBody\n	}\n", New: ""},
 }
 
