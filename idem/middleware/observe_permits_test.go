@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -320,22 +321,23 @@ func TestAnObservedAnswerDoesNotWaitForARenewal(t *testing.T) {
 						return store
 					})
 					var ended time.Time
-					hung := 0
+					var over, hung atomic.Bool
 					store.Each(func(call faulty.Call) faulty.Fault {
 						if call == faulty.Renew {
-							hung++
+							hung.Store(true)
 							return hang
 						}
-						if c.every && !ended.IsZero() {
+						if c.every && over.Load() {
 							return hang
 						}
 						return func(ctx context.Context, run func(context.Context) error) error { return run(ctx) }
 					})
 					a.wrap("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, func(w http.ResponseWriter, _ *http.Request) {
-						for hung == 0 {
+						for !hung.Load() {
 							time.Sleep(time.Second)
 						}
 						ended = time.Now()
+						over.Store(true)
 						w.WriteHeader(status)
 					})
 					a.gets(key(ask{}), status)
