@@ -20,8 +20,11 @@ func (x *execution) do(ctx context.Context, handler Handler) (*Result, error) {
 	}
 	began := x.now() // a process that is frozen from here on has that much less time
 	x.barred = x.engine.bars(ctx, x.op, x.req)
-	x.machine.Request.Barred = x.barred != nil
+	x.machine.Request.Barred = x.barred != nil && !x.op.Policy.Observe
 	say, err := x.drive(ctx, x.begins(ctx, began), handler)
+	if why := x.overruled(); why != nil && x.req.Overruled != nil {
+		x.req.Overruled(why)
+	}
 	if x.giveBack != nil && !x.machine.NewKey {
 		x.giveBack()
 	}
@@ -124,7 +127,7 @@ func (x *execution) failure(code protocol.SayCode, id OperationID) error {
 		return x.cause
 	case isFailed:
 		return unavailable(errLockLost)
-	case x.barred != nil && (x.cause == nil || errors.As(x.cause, &conflict)):
+	case x.machine.Request.Barred && (x.cause == nil || errors.As(x.cause, &conflict)):
 		return x.barred
 	case x.cause == nil:
 		return unavailable(errUndecided)

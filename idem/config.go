@@ -18,7 +18,8 @@ import (
 
 // Config is the engine's configuration. The zero value of each field means its default.
 type Config struct {
-	// ExecutionMax bounds an execution where the context has no earlier deadline. Default 25 s.
+	// ExecutionMax bounds an execution where the context has no earlier deadline. It does not bound a handler whose lease is
+	// renewed, where the context has no deadline at all: see RunMax. Default 25 s.
 	ExecutionMax time.Duration
 	// HandlerMargin is how long before the engine's last write the handler's context ends. Default 3 s.
 	HandlerMargin time.Duration

@@ -212,7 +212,7 @@ func (d *driver) send(ctx context.Context, a protocol.Action) (protocol.Input, e
 	timeout := min(translation.SpanOf(a.Until-now), d.engine.cfg.CallTimeout)
 	try, cancel := d.engine.timers.WithTimeout(ctx, watch.Left(timeout))
 	err := d.call(try)
-	if try.Err() != nil {
+	if errors.Is(try.Err(), context.DeadlineExceeded) { // and not where it was cut
 		d.clock = max(d.clock, now+translation.MillisOf(timeout))
 	}
 	cancel()

@@ -28,9 +28,9 @@ type execution struct {
 	span *trace.Span
 
 	run run
-	// barred is why nothing may be executed, whatever is there.
+	// barred is why nothing may be executed, whatever is there; a policy in observe mode executes all the same.
 	barred error
-	// refused is why a new key may not begin; giveBack returns the right to one.
+	// refused is why a new key may not begin, which it does all the same in observe mode; giveBack returns the right to one.
 	refused  error
 	giveBack func()
 	// sent is the message of the last transaction where it was inserted as claimed, and left where it is a worker's although the
@@ -148,15 +148,29 @@ func (x *execution) look(ctx, detached context.Context) protocol.Input {
 	return x.read(ctx)
 }
 
-// admit asks once whether a new key may begin: its time first, then the quota.
+// admit asks once whether a new key may begin: its time first, then the quota. In observe mode the answer is for the report only:
+// what is executed without a record would be executed again for the next request with its key.
 func (x *execution) admit(ctx context.Context) protocol.Input {
 	if x.refused = x.op.Policy.begins(x.req, translation.TimeOf(x.now())); x.refused == nil {
 		x.refused = x.askQuota(ctx)
 	}
-	if x.refused != nil {
+	if x.refused != nil && !x.op.Policy.Observe {
 		return protocol.Input{What: protocol.TurnedAway}
 	}
 	return protocol.Input{What: protocol.Admitted}
+}
+
+// overruled is why an engine that enforces would not have run the handler that ran for this request.
+func (x *execution) overruled() error {
+	switch {
+	case !x.op.Policy.Observe || x.machine.Runs == 0:
+		return nil
+	case x.barred != nil:
+		return x.barred
+	case x.machine.Holding && !x.machine.NewKey: // it took a key over, which needs no right to a new one
+		return nil
+	}
+	return x.refused
 }
 
 // sendOwn sends a write of this execution.

@@ -145,6 +145,9 @@ type Request struct {
 	// FirstSent is when the client says that it sent the request for the first time; nil where it does not say. The zero
 	// time counts as longer ago than any retention.
 	FirstSent *time.Time
+	// Overruled is called in observe mode once the handler has run, with the error for which an engine that enforces would not
+	// have run it: a quota, a time, a loss of records. It may be nil.
+	Overruled func(error)
 	// Input is what the fingerprint is taken of; its Operation is filled in by the engine.
 	Input canonical.Input
 }

@@ -15,10 +15,11 @@ import (
 type renewal struct {
 	x *execution
 	// turn is taken by the goroutine that drives the machine, also while a renewal is sent: a channel, because tests in a synctest bubble
-	// go on while somebody waits for one, and do not for a mutex. It is the timer's until ended is closed, and the caller's
+	// go on while somebody waits for one, and do not for a mutex. It is the timer's until the handler has ended, and the caller's
 	// from then on.
-	turn  chan struct{}
-	ended chan struct{}
+	turn chan struct{}
+	// cut ends the context that renewals are sent with: the handler has ended.
+	cut context.CancelFunc
 	// stop stops the timer.
 	stop func() bool
 	// alarmed says that the handler has passed Config.RunMax.
@@ -27,9 +28,11 @@ type renewal struct {
 
 // serveLeased runs the handler and renews its lease meanwhile.
 func (x *execution) serveLeased(ctx context.Context, a protocol.Action, serve func() (Response, error)) protocol.Input {
-	r := &renewal{x: x, turn: make(chan struct{}, 1), ended: make(chan struct{})}
+	r := &renewal{x: x, turn: make(chan struct{}, 1)}
+	var renewing context.Context
+	renewing, r.cut = context.WithCancel(ctx)
 	r.take()
-	r.wakeAt(ctx, a.Wake)
+	r.wakeAt(renewing, a.Wake)
 	r.give()
 	returned := false
 	defer func() {
@@ -46,23 +49,15 @@ func (x *execution) serveLeased(ctx context.Context, a protocol.Action, serve fu
 func (r *renewal) take() { r.turn <- struct{}{} }
 func (r *renewal) give() { <-r.turn }
 
-// end takes the machine back. It waits for a renewal that was sent: its reply says until when the lease lasts.
+// end takes the machine back. It does not wait for the reply to a renewal that was sent, which may hang for seconds: nothing depends
+// on it any more. Such a renewal may land later, as one whose reply is lost may: it changes no answer that was stored, and at most
+// keeps for longer what nobody has ended.
 func (r *renewal) end(ctx context.Context, response Response, err error) protocol.Input {
-	close(r.ended)
+	r.cut()
 	r.take()
 	defer r.give()
 	r.stop()
 	return r.x.handled(ctx, response, err)
-}
-
-// over says that the handler has ended.
-func (r *renewal) over() bool {
-	select {
-	case <-r.ended:
-		return true
-	default:
-		return false
-	}
 }
 
 // wakeAt has the timer drive the machine at that time.
@@ -75,7 +70,7 @@ func (r *renewal) wake(ctx context.Context, at protocol.Instant) {
 	r.take()
 	defer r.give()
 	x, in := r.x, protocol.Input{What: protocol.Woke}
-	for !r.over() { // or the machine is the caller's
+	for ctx.Err() == nil { // or the machine is the caller's
 		x.clock = max(x.clock, at)
 		a := x.next(ctx, in)
 		if a.Do != protocol.Send {
@@ -91,7 +86,7 @@ func (r *renewal) send(ctx context.Context, a protocol.Action) protocol.Input {
 	x := r.x
 	if a.Pause > 0 {
 		wait := min(x.engine.jitter(growing(pauseMin, pauseMax, int(a.Pause)-1)), translation.SpanOf(a.Until-x.now()))
-		if r.pause(wait) {
+		if r.pause(ctx, wait) {
 			return protocol.Input{}
 		}
 	}
@@ -103,7 +98,7 @@ func (r *renewal) send(ctx context.Context, a protocol.Action) protocol.Input {
 }
 
 // pause waits before a repetition, and says whether the handler ended meanwhile.
-func (r *renewal) pause(wait time.Duration) bool {
+func (r *renewal) pause(ctx context.Context, wait time.Duration) bool {
 	wake := r.x.now() + max(1, translation.MillisOf(wait))
 	over := make(chan struct{})
 	stop := r.x.engine.cfg.AfterFunc(translation.SpanOf(wake-r.x.now()), func() { close(over) })
@@ -112,7 +107,7 @@ func (r *renewal) pause(wait time.Duration) bool {
 	case <-over:
 		r.x.clock = max(r.x.clock, wake)
 		return false
-	case <-r.ended:
+	case <-ctx.Done():
 		return true
 	}
 }

@@ -18,7 +18,7 @@ import (
 // Transport returns a transport whose requests leave only while the execution of their context holds a lease that the
 // store has confirmed. A request that may not leave fails with an error that wraps [idem.ErrLeaseOver]: nothing was sent.
 // The context must be the handler's, or one derived from it; with any other context nothing is sent. A request that is
-// executed without protection has no lease, and its calls leave. A nil base is [http.DefaultTransport].
+// executed without protection has no lease, and its calls leave: see [idem.Leased]. A nil base is [http.DefaultTransport].
 func Transport(base http.RoundTripper) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport

@@ -44,6 +44,8 @@ type call struct {
 	oneOff      bool
 	unprotected string
 	asked       idem.Request
+	// overruled is why an enforcing policy would not have executed the request that was observed; nil where it would have.
+	overruled error
 	// made is what the handler answered, before the allow-list.
 	made made
 }

@@ -35,7 +35,7 @@ type Observation struct {
 func (e *endpoint) observes(r *http.Request) bool { return e.policy.Observe && unsafe(r.Method) }
 
 // observe executes the request of a transactional handler, whatever the policy finds: under its key where that is free,
-// else under one of its own.
+// else under one of its own. A quota, a time or a loss of records for which enforcement would have refused a free key is reported.
 func (e *endpoint) observe(w http.ResponseWriter, r *http.Request, identity Identity) answer {
 	request, refused := e.read(w, r, identity)
 	if refused != nil {
@@ -44,6 +44,7 @@ func (e *endpoint) observe(w http.ResponseWriter, r *http.Request, identity Iden
 	c := &call{endpoint: e, request: request}
 	enforced, result, err := c.enforce(r.Context(), e.execute(c))
 	if result != nil && result.Outcome == idem.OutcomeExecuted || err != nil && !refuses(err) {
+		c.reportOverruled(r.Context())
 		return enforced.without(statusUnprotected)
 	}
 	aside := &call{endpoint: e, request: request, oneOff: true, unprotected: statusUnprotected}
@@ -71,6 +72,7 @@ func (c *call) enforce(ctx context.Context, run idem.Handler) (answer, *idem.Res
 	if problem := c.problem(ctx); problem != nil {
 		return c.invalid(ctx, *problem), nil, nil
 	}
+	c.asked.Overruled = func(why error) { c.overruled = why }
 	result, err := c.endpoint.operation.Do(ctx, c.asked, run)
 	switch {
 	case err != nil:
@@ -85,16 +87,20 @@ func (c *call) enforce(ctx context.Context, run idem.Handler) (answer, *idem.Res
 func refuses(err error) bool {
 	var handler *idem.HandlerError // whose cause is the handler's own
 	var expired *idem.ExpiredError
-	var keyTime *idem.KeyTimeError
-	var over *idem.QuotaError
 	var unreadable *idem.UnreadableError
-	var lost *idem.RefusedBeforeError
 	var malformed *canonical.SyntaxError
 	if errors.As(err, &handler) {
 		return false
 	}
-	return errors.As(err, &expired) || errors.As(err, &keyTime) || errors.As(err, &over) || errors.As(err, &unreadable) ||
-		errors.As(err, &lost) || errors.Is(err, idem.ErrLossUnread) || errors.As(err, &malformed) || errors.Is(err, canonical.ErrTooLarge) || errors.Is(err, storage.ErrErased)
+	return errors.As(err, &expired) || errors.As(err, &unreadable) || errors.As(err, &malformed) ||
+		errors.Is(err, canonical.ErrTooLarge) || errors.Is(err, storage.ErrErased)
+}
+
+// reportOverruled tells of a request that was executed under its key although enforcement would have refused it.
+func (c *call) reportOverruled(ctx context.Context) {
+	if c.overruled != nil {
+		c.report(ctx, c.failed(ctx, c.overruled), nil)
+	}
 }
 
 // report tells of what enforcement would have answered.

@@ -3,7 +3,10 @@ package middleware_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -291,4 +294,102 @@ func TestAnObservedAnswerDoesNotWaitForItsLease(t *testing.T) {
 			t.Errorf("%d runs, answered after %s", ran, took)
 		}
 	})
+}
+
+// hang is a call of a store that answers nothing.
+func hang(ctx context.Context, _ func(context.Context) error) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// semantics.md "Policies", observe mode: what an observed request may wait for its record once a wrapped handler has ended, also where
+// a renewal of its lease is still under way.
+func TestAnObservedAnswerDoesNotWaitForARenewal(t *testing.T) {
+	for name, c := range map[string]struct {
+		every  bool // call hangs once the handler has ended, and not the renewal only
+		within time.Duration
+	}{
+		"the store answers again": {false, 0},
+		"the store hangs":         {true, 3500 * time.Millisecond},
+	} {
+		for _, status := range []int{201, 500} {
+			t.Run(fmt.Sprintf("%s, %d", name, status), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var store *faulty.Store
+					a := newLocalAPI(t, func(s storage.Store) storage.Store {
+						store = faulty.New(s.(faulty.Inner))
+						return store
+					})
+					var ended time.Time
+					var over, hung atomic.Bool
+					store.Each(func(call faulty.Call) faulty.Fault {
+						if call == faulty.Renew {
+							hung.Store(true)
+							return hang
+						}
+						if c.every && over.Load() {
+							return hang
+						}
+						return func(ctx context.Context, run func(context.Context) error) error { return run(ctx) }
+					})
+					a.wrap("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, func(w http.ResponseWriter, _ *http.Request) {
+						for !hung.Load() {
+							time.Sleep(time.Second)
+						}
+						ended = time.Now()
+						over.Store(true)
+						w.WriteHeader(status)
+					})
+					a.gets(key(ask{}), status)
+					if took := time.Since(ended); took > c.within {
+						t.Errorf("answered %s after the handler, want %s at most", took, c.within)
+					}
+				})
+			})
+		}
+	}
+}
+
+// What a handler answers on a connection that it has taken over, nobody sees. No other answer may stand for it.
+func TestAnObservedHandlerThatTakesTheConnectionLeavesTheOutcomeUnknown(t *testing.T) {
+	told := &reports{}
+	a := observing(t, nil, told.add)
+	operation := withDefaults(idem.Operation{Policy: idem.Observe(idem.IETF())}, idem.KindWrapped)
+	handler, err := a.mw.Wrap(operation, middleware.Route{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, buffered, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(buffered, "HTTP/1.1 402 Payment Required\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+		if err := buffered.Flush(); err != nil {
+			t.Error(err)
+		}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	a.mux.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) {
+		defer close(over)
+		handler.ServeHTTP(w, r)
+	})
+	r, err := http.NewRequest("POST", a.server.URL+"/orders", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = http.Header{"Authorization": {"Bearer tenant-a"}, "Idempotency-Key": {"k"}, "Content-Type": {"application/json"}}
+	response, err := a.server.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	<-over
+	if got := a.mem.Records()[0]; response.StatusCode != 402 || got.State != storage.StateUnknown {
+		t.Errorf("answered %d, and the record is %s with %d", response.StatusCode, got.State, got.Response.Status)
+	}
+	if got := told.take(); len(got) != 1 || got[0] != "409 unknown "+header.CodeOutcomeUnknown {
+		t.Errorf("reported %q", got)
+	}
 }

@@ -1,10 +1,12 @@
 package middleware
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -61,6 +63,8 @@ func (o *observedExchange) observe(identity Identity) {
 	switch {
 	case !o.ran:
 		c.report(ctx, enforced, result)
+	case c.overruled != nil:
+		c.reportOverruled(ctx)
 	case o.proves(result, err):
 		if enforced.response.Status != o.client.recorder.status {
 			c.report(ctx, enforced, result)
@@ -91,6 +95,9 @@ func (o *observedExchange) run(handling context.Context, c *call) (idem.Response
 		}
 	}()
 	o.endpoint.passThrough.ServeHTTP(o.client, o.request.WithContext(idem.Observing(o.request.Context(), handling)))
+	if o.client.taken {
+		return idem.Response{}, errTaken
+	}
 	if err := o.request.Context().Err(); err != nil && o.client.recorder.status == 0 {
 		return idem.Response{}, errors.Join(errNoAnswer, err)
 	}
@@ -124,7 +131,11 @@ type putBack struct {
 type tee struct {
 	http.ResponseWriter
 	recorder recorder
+	// taken says that the handler has taken the connection over: what it answers is not seen.
+	taken bool
 }
+
+var errTaken = errors.New("middleware: the wrapped handler took the connection over: its answer was not seen")
 
 // WriteHeader implements http.ResponseWriter.
 func (t *tee) WriteHeader(status int) {
@@ -142,6 +153,13 @@ func (t *tee) Write(p []byte) (int, error) {
 func (t *tee) Flush() {
 	t.recorder.WriteHeader(http.StatusOK)
 	_ = http.NewResponseController(t.ResponseWriter).Flush()
+}
+
+// Hijack implements http.Hijacker; where the client's writer is none it returns an error that is http.ErrNotSupported.
+func (t *tee) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(t.ResponseWriter).Hijack()
+	t.taken = t.taken || err == nil
+	return conn, buffered, err
 }
 
 // Unwrap is for http.ResponseController.

@@ -17,9 +17,11 @@ package call
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"slices"
@@ -54,6 +56,10 @@ type Config struct {
 	// *http.Transport does and what wraps it: GetConn before it looks for a connection, and GotConn before it sends. After an
 	// error of any other one, such as an adapter of another HTTP library, the outcome is [outbox.Ambiguous]. A transport that
 	// fails before it sends anything, such as one without a credential, returns an error that is [ErrNotSent].
+	//
+	// The clocks are looked at when there is a connection, and over HTTP/1.1 once more right before the request leaves. Over HTTP/2 a
+	// process that is frozen in between sends the request's head after its deadline, and then ends it: its body never leaves. Where a
+	// provider without keys acts on a path alone, such as a capture, choose a transport without HTTP/2.
 	Transport http.RoundTripper
 	// BodyBytesMax bounds the provider's answer; a longer one is ambiguous. Default 128 KiB, which is what a message can
 	// keep as evidence.
@@ -122,20 +128,29 @@ type Request struct {
 //   - Any other status, time-outs, lost connections, unreadable answers: [outbox.Ambiguous].
 //   - A request that can't be made, such as one without a body: [outbox.Refused].
 //
-// The context's end bounds it. A process that was frozen until after its deadline sends nothing, and the outcome is ambiguous.
+// The context's end bounds it. A process that was frozen until after its deadline sends nothing, and the outcome is ambiguous unless
+// that was seen at once. See Config.Transport for HTTP/2.
 func (c *Client) Post(ctx context.Context, r Request) outbox.Outcome {
-	var seen hooks
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	seen := hooks{late: c.over(ctx), stop: stop}
 	ctx = httptrace.WithClientTrace(ctx, seen.trace())
 	req, err := newRequest(ctx, r)
 	if err != nil {
 		return outbox.Refused{Cause: err}
 	}
-	body := &watched{ReadCloser: req.Body, late: c.over(ctx)}
+	body := &watched{ReadCloser: req.Body, late: seen.late}
 	req.Body = body
 	if err := ctx.Err(); err != nil {
 		return outbox.NotExecuted{Unsent: true, Cause: fmt.Errorf("call: never sent: %w", err)}
 	}
+	if seen.late() {
+		return outbox.NotExecuted{Unsent: true, Cause: fmt.Errorf("call: never sent: %w", errLate)}
+	}
 	res, err := c.http.Do(req)
+	if err != nil && errors.Is(context.Cause(ctx), errLate) {
+		err = errLate
+	}
 	switch {
 	case err != nil && seen.unsent(err, c.standard() && !body.read.Load()):
 		return outbox.NotExecuted{Unsent: true, Cause: fmt.Errorf("call: never sent: %w", err)}
@@ -149,17 +164,42 @@ func (c *Client) Post(ctx context.Context, r Request) outbox.Outcome {
 // ErrNotSent is what the error of a [Config].Transport wraps to say that it sent nothing.
 var ErrNotSent = errors.New("call: the transport sent nothing")
 
-// hooks are what a transport told by net/http/httptrace.
+// hooks hear from a transport by net/http/httptrace, and take the last looks at the clock.
 type hooks struct {
 	// asked says that it looked for a connection, so that the hooks work; connected that it got one.
 	asked, connected atomic.Bool
+	// alone is the connection, where it carries no other request meanwhile.
+	alone atomic.Pointer[net.Conn]
+	late  func() bool
+	stop  context.CancelCauseFunc
 }
 
 func (h *hooks) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GetConn: func(string) { h.asked.Store(true) },
-		GotConn: func(httptrace.GotConnInfo) { h.connected.Store(true) },
+		GotConn: func(got httptrace.GotConnInfo) {
+			h.connected.Store(true)
+			if !shared(got.Conn) {
+				h.alone.Store(&got.Conn)
+			}
+			if h.late() { // HTTP/2 looks at the context right before it sends the head
+				h.stop(errLate)
+			}
+		},
+		// Over HTTP/1.1 the head is in a buffer then, and net/http sends it before anybody reads the body. A closed connection stops it.
+		WroteHeaders: func() {
+			if alone := h.alone.Load(); alone != nil && h.late() {
+				h.stop(errLate)
+				_ = (*alone).Close() // what it says changes nothing
+			}
+		},
 	}
+}
+
+// shared says whether other requests use the connection at the same time: it speaks HTTP/2.
+func shared(conn net.Conn) bool {
+	secured, ok := conn.(interface{ ConnectionState() tls.ConnectionState })
+	return ok && secured.ConnectionState().NegotiatedProtocol == "h2"
 }
 
 // unsent says that a request which ended in the error was never sent: without a connection nothing can have been, after a refused
@@ -186,9 +226,8 @@ func (c *Client) over(ctx context.Context) func() bool {
 	return func() bool { return bounded && clock.Over(deadline, c.now()) }
 }
 
-// watched is a body of which it is known whether anybody began to read it. It is the last look at the clock: net/http writes a
-// request's head with the beginning of its body, so that what is found to be late here never leaves. A process that was frozen
-// until after its deadline would call beside whoever took its absence for proof.
+// watched is a body of which it is known whether anybody began to read it. It never leaves after its deadline: a process that was
+// frozen until then would call beside whoever took its absence for proof. The head may have left before it is read: see hooks.
 type watched struct {
 	io.ReadCloser
 	late func() bool

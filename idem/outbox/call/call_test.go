@@ -550,39 +550,90 @@ func ExampleClient_Post() {
 }
 
 // A frozen process is held up between its decision and the wire, while its timers stand still. Meanwhile others may have taken
-// its absence for proof, and called.
+// its absence for proof, and called. A provider may act on a request's head alone, which net/http sends before the body.
 func TestACallThatWasFrozenNeverLeaves(t *testing.T) {
+	const dialling, writing = "dialling", "writing the head"
 	for name, c := range map[string]struct {
-		frozen time.Duration
-		calls  int32
-		want   outbox.Outcome
+		frozen       time.Duration
+		while        string
+		http2        bool
+		heads, whole int32
+		want         outbox.Outcome
 	}{
-		"past its deadline": {time.Hour, 0, outbox.Ambiguous{}},
-		"for a while":       {time.Second, 1, outbox.Delivered{}},
+		"past its deadline":                         {time.Hour, dialling, false, 0, 0, outbox.Ambiguous{}},
+		"past its deadline, later":                  {time.Hour, writing, false, 0, 0, outbox.Ambiguous{}},
+		"for a while":                               {time.Second, dialling, false, 1, 1, outbox.Delivered{}},
+		"HTTP/2, past its deadline":                 {time.Hour, dialling, true, 0, 0, outbox.Ambiguous{}},
+		"HTTP/2, past its deadline, later: no body": {time.Hour, writing, true, 1, 0, outbox.Ambiguous{}},
+		"HTTP/2, for a while":                       {time.Second, writing, true, 1, 1, outbox.Delivered{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var calls atomic.Int32
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				calls.Add(1)
+			var heads, whole, ahead, open, closed atomic.Int32
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if heads.Add(1); (r.ProtoMajor == 2) != c.http2 {
+					t.Errorf("called by %s", r.Proto)
+				}
+				if _, err := io.ReadAll(r.Body); err != nil {
+					return
+				}
+				whole.Add(1)
 				w.WriteHeader(http.StatusCreated)
 				_, _ = io.WriteString(w, `{"id":"ch_1"}`)
 			}))
-			defer server.Close()
-			var ahead atomic.Int64
-			transport := http.DefaultTransport.(*http.Transport).Clone()
-			defer transport.CloseIdleConnections()
-			dial := transport.DialContext
-			transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-				ahead.Store(int64(c.frozen))
-				return dial(ctx, network, address)
+			server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+				switch state {
+				case http.StateNew:
+					open.Add(1)
+				case http.StateClosed:
+					closed.Add(1)
+				default:
+				}
 			}
-			client := newClient(t, call.Config{Transport: transport, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+			if server.EnableHTTP2 = c.http2; c.http2 {
+				server.StartTLS()
+			} else {
+				server.Start()
+			}
+			defer server.Close()
+			freeze := func(at string) {
+				if at == c.while {
+					ahead.Store(int32(c.frozen / time.Second))
+				}
+			}
+			transport := server.Client().Transport.(*http.Transport).Clone()
+			transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+				freeze(dialling)
+				return new(net.Dialer).DialContext(ctx, network, address)
+			}
+			client := newClient(t, call.Config{Transport: transport, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load()) * time.Second) }})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
+			ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaderField: func(string, []string) { freeze(writing) }})
 			got := client.Post(ctx, request(server.URL))
-			if reflect.TypeOf(got) != reflect.TypeOf(c.want) || calls.Load() != c.calls {
-				t.Errorf("%T (%v) after %d calls, want %T after %d", got, got, calls.Load(), c.want, c.calls)
+			for range 1000 { // until the server has seen all that was sent
+				if transport.CloseIdleConnections(); open.Load() > 0 && open.Load() == closed.Load() {
+					break
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+			server.Close()
+			if reflect.TypeOf(got) != reflect.TypeOf(c.want) || heads.Load() > c.heads || whole.Load() != c.whole {
+				t.Errorf("%T (%v) after %d requests, %d of them whole; want %T after %d, %d", got, got, heads.Load(), whole.Load(), c.want, c.heads, c.whole)
 			}
 		})
+	}
+}
+
+// Who was frozen before it looked for a connection has sent nothing.
+func TestACallThatWasFrozenBeforeItsConnectionWasNeverSent(t *testing.T) {
+	transport := roundTripper(func(*http.Request) (*http.Response, error) {
+		t.Error("called")
+		return nil, errors.New("sent")
+	})
+	client := newClient(t, call.Config{Transport: transport, Now: func() time.Time { return time.Now().Add(time.Hour) }})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if got, ok := client.Post(ctx, request("http://provider.example")).(outbox.NotExecuted); !ok || !got.Unsent {
+		t.Errorf("got %+v, want it never sent", got)
 	}
 }
