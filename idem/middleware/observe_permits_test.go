@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -165,6 +167,27 @@ func TestWhatWasObservedPermitsNobodyWhoEnforces(t *testing.T) {
 				t.Fatalf("%s, %v", state, err)
 			}
 		}, idem.KindWrapped},
+		"released while it was unknown": {func(t *testing.T, a *api) {
+			ran := &executions{fail: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }}
+			a.wrap("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, ran.ServeHTTP)
+			a.gets(key(ask{}), 500)
+			ran.fail = nil
+			a.gets(key(ask{}), 201)
+			a.later(time.Hour)
+			a.release(a.mem.Records()[0])
+		}, idem.KindWrapped},
+		"its living holder was fenced off": {func(t *testing.T, a *api) {
+			runs := 0
+			a.handle("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, middleware.Route{}, func(context.Context, *idem.Tx, *middleware.Request) (idem.Response, error) {
+				if runs++; runs == 1 {
+					a.gets(key(ask{}), 201)
+					a.release(ended(a))
+					return idem.Response{}, errors.New("no")
+				}
+				return idem.Response{Status: 201}, nil
+			})
+			a.gets(key(ask{}), 500)
+		}, idem.KindAtomic},
 		"released by a status": {func(t *testing.T, a *api) {
 			var beside func()
 			ran := &executions{fail: func(w http.ResponseWriter, _ *http.Request) {
@@ -208,14 +231,47 @@ func TestWhatWasObservedPermitsNobodyWhoEnforces(t *testing.T) {
 			if len(ran.all) != 0 {
 				t.Fatalf("%d runs, and the record is %s", len(ran.all), r.State)
 			}
-			if _, err := after.engine.Free(t.Context(), r.Tenant, r.OperationID, r.Revision, "looked, and nothing is there"); err != nil {
-				t.Fatal(err)
-			}
+			after.release(r)
 			after.gets(key(ask{}), 201)
 			if len(ran.all) != 1 {
 				t.Errorf("%d runs after it was freed", len(ran.all))
 			}
 		})
+	}
+}
+
+// release is what an operator does who has looked, and found nothing under the record's operation id.
+func (a *api) release(r storage.Record) {
+	a.Helper()
+	if _, err := a.engine.Free(a.Context(), r.Tenant, r.OperationID, r.Revision, "looked, and nothing is there"); err != nil {
+		a.Fatal(err)
+	}
+}
+
+// An answer that only observe mode stored can't be taken out of use: a duplicate may have been executed beside it, and the retry
+// would be executed once more. It is replayed until it expires.
+func TestAnObservedAnswerIsNotTakenOutOfUse(t *testing.T) {
+	before := newLocalAPI(t, nil)
+	runs := 0
+	before.handle("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, middleware.Route{}, func(context.Context, *idem.Tx, *middleware.Request) (idem.Response, error) {
+		if runs++; runs == 1 {
+			return idem.Response{Status: 402}, nil
+		}
+		return idem.Response{Status: 201}, nil
+	})
+	before.gets(key(ask{}), 402)
+	before.gets(key(ask{}), 201)
+	all := before.mem.Records()
+	r := all[slices.IndexFunc(all, func(r storage.Record) bool { return r.Response.Status == 402 })]
+	after, ran := enforcing(t, before, idem.KindAtomic)
+	err := after.engine.CacheBust(t.Context(), r.Tenant, r.OperationID, "it was refused by mistake")
+	var not *idem.CacheBustError
+	if !r.RecordOnly || !errors.As(err, &not) || !strings.Contains(not.Reason, "observed") {
+		t.Errorf("record only: %t; got %v, want a CacheBustError", r.RecordOnly, err)
+	}
+	after.gets(key(ask{}), 402)
+	if len(ran.all) != 0 {
+		t.Errorf("ran %+v", ran.all)
 	}
 }
 

@@ -178,7 +178,6 @@ func parked(r Record) Record {
 // busted does not answer any more; its key is free when no cache can hold the old answer: at once where there is none.
 func busted(r Record, c *Config, now, cacheAge Instant) Record {
 	r = released(r, c, now+cacheAge)
-	r.Observed = false // a person says that it executes again
 	if cacheAge != 0 {
 		r.Lease = now + cacheAge
 	}
