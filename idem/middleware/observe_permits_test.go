@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -245,6 +246,52 @@ func (a *api) release(r storage.Record) {
 	a.Helper()
 	if _, err := a.engine.Free(a.Context(), r.Tenant, r.OperationID, r.Revision, "looked, and nothing is there"); err != nil {
 		a.Fatal(err)
+	}
+}
+
+// Whoever was sent to an operation's status hears there what a retry hears. Nothing of it runs where its policy is enforced.
+func TestTheStatusOfWhatWasOnlyObservedIsUnknown(t *testing.T) {
+	for name, died := range map[string]bool{"its holder died": true, "its handler failed": false} {
+		t.Run(name, func(t *testing.T) {
+			var store *faulty.Store
+			before := newLocalAPI(t, func(s storage.Store) storage.Store {
+				store = faulty.New(s.(faulty.Inner))
+				return store
+			})
+			after := newLocalAPI(t, func(storage.Store) storage.Store { return before.mem })
+			after.mux.Handle("GET /v1/operations/{id}", after.mw.Status(nil))
+			policy := idem.IETF()
+			policy.Name, policy.InFlight = "accepted", idem.InFlightAccepted
+			after.handle("POST /orders", idem.Operation{Policy: policy}, middleware.Route{}, func(context.Context, *idem.Tx, *middleware.Request) (idem.Response, error) {
+				t.Error("it was executed")
+				return idem.Response{Status: 201}, nil
+			})
+			var location string
+			before.handle("POST /orders", idem.Operation{Policy: idem.Observe(policy)}, middleware.Route{}, func(context.Context, *idem.Tx, *middleware.Request) (idem.Response, error) {
+				location = after.do(key(ask{})).is(t, 202, "in_progress", "").Header.Get("Location")
+				after.shows(location, "in_progress")
+				if died {
+					store.Each(func(faulty.Call) faulty.Fault {
+						return func(context.Context, func(context.Context) error) error { return errors.New("the process is gone") }
+					})
+				}
+				return idem.Response{}, errors.New("no")
+			})
+			before.gets(key(ask{}), 500)
+			after.later(time.Hour)
+			after.do(key(ask{})).is(t, 409, "unknown", header.CodeOutcomeUnknown)
+			after.shows(location, "unknown")
+		})
+	}
+}
+
+// shows says what state an operation's status shows.
+func (a *api) shows(location, state string) {
+	a.Helper()
+	got := a.do(ask{method: "GET", path: location})
+	var status operationStatus
+	if err := json.Unmarshal(got.body, &status); err != nil || got.StatusCode != 200 || status.State != state {
+		a.Errorf("%s: %d %s (%v), want %s", location, got.StatusCode, got.body, err, state)
 	}
 }
 
