@@ -365,9 +365,23 @@ func TestADeadLeaseOfAnObservedRequestPermitsNobodyWhoEnforces(t *testing.T) {
 	before.do(key(ask{}))
 	before.in(storage.StateInProgress, 1)
 	after, ran := enforcing(t, before, idem.KindAtomic)
-	after.do(key(ask{})).is(t, 409, "unknown", header.CodeOutcomeUnknown)
+	met := after.do(key(ask{})).is(t, 409, "unknown", header.CodeOutcomeUnknown)
 	if len(ran.all) != 0 {
 		t.Errorf("ran %+v", ran.all)
+	}
+	if strings.Contains(string(met.body), "being resolved") || !strings.Contains(string(met.body), "before this API was protected") {
+		t.Errorf("nobody resolves it by itself: %s", met.body)
+	}
+	if log := after.log.String(); !strings.Contains(log, `"msg":"idempotency.reconcile.failed"`) || !strings.Contains(log, `"outcome":"only_observed"`) || !strings.Contains(log, `"alarm":true`) {
+		t.Errorf("no operator is told: %s", log)
+	}
+
+	after.later(day - 3*time.Hour) // another payload is no news: the key is not free yet
+	after.gets(key(ask{body: `{"other":1}`}), 422)
+	after.later(2 * time.Hour) // nothing has removed the row
+	after.gets(key(ask{body: `{"other":1}`}), 201)
+	if len(ran.all) != 1 || len(before.mem.Records()) != 1 {
+		t.Errorf("ran %+v; records %+v", ran.all, before.mem.Records())
 	}
 }
 
