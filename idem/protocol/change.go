@@ -143,7 +143,7 @@ func (x Change) judge(r Record, now Instant, c *Config) (Change, Action) {
 			return x.tell(Inadmissible)
 		}
 		next := fencedOff(r, c, now)
-		if r.State == Retryable { // of which a person was told that another request may have run beside it
+		if r.State == Retryable || c.off(ProofIsOfAll) { // of which a person was told that another request may have run beside it
 			next.Observed = false
 		}
 		return x.write(next, OperatorSaid, now, c)

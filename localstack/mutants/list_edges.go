@@ -133,7 +133,7 @@ var replays = []Mutant{
 	{Name: "an observed handler does not know its operation id", File: "idem/middleware/observewrapped.go", Old: "o.request.WithContext(idem.Observing(o.request.Context(), handling))", New: "o.request.WithContext(context.WithoutCancel(o.request.Context()))"},
 	{Name: "executions without protection share one operation id", File: "idem/middleware/endpoint.go", Old: "	e.passThrough.ServeHTTP(w, r.WithContext(ctx))", New: "	_ = ctx\n	e.passThrough.ServeHTTP(w, r)"},
 	{Name: "what an operator freed is still only observed", File: "idem/protocol/change.go", Old: "			next.Observed = false\n", New: "			next.Observed = r.Observed\n"},
-	{Name: "proof about an observed record is proof about what ran beside it", File: "idem/protocol/change.go", Old: "		if r.State == Retryable { // of which", New: "		if r.State != Absent { // of which"},
+	{Name: "proof about an observed record is proof about what ran beside it", File: "idem/protocol/change.go", Old: "		if r.State == Retryable || c.off(ProofIsOfAll) {", New: "		if r.State != Absent || c.off(ProofIsOfAll) {"},
 	{Name: "a dead lease that was only observed holds its key for ever", File: "idem/protocol/acquire.go", Old: "	case r.abandoned(now, c):", New: "	case r.abandoned(now, c) && r.State.Final():"},
 	{Name: "nobody hears of a key that was only observed", File: "idem/event.go", Old: "	if result != nil && result.OnlyObserved {", New: "	if result != nil && result.OnlyObserved && err != nil {"},
 	{Name: "the status of what was only observed says that it runs", File: "idem/middleware/status.go", Old: "	if m.engine.OnlyObserved(r) {", New: "	if m.engine.OnlyObserved(r) && r.State.Final() {"},
