@@ -90,8 +90,9 @@ func (e *Engine) End(ctx context.Context, tenant string, id OperationID) error {
 // Config.CacheAge from that call. It is for an operator who found that an answer is wrong.
 //
 // It returns a [*CacheBustError] where executing again could make something happen twice: where the commit wrote anything
-// but the record, where the handler wrote for itself and is not safe to run again, and while the record is backed by a
-// resource. If the answer has expired already, nothing is done.
+// but the record, where a policy in observe mode may have executed another request beside it, where the handler wrote for
+// itself and is not safe to run again, and while the record is backed by a resource. If the answer has expired already,
+// nothing is done.
 //
 // Other errors: [ErrNotLive]; [*TransitionError] for a record that is not completed; [*UnavailableError].
 func (e *Engine) CacheBust(ctx context.Context, tenant string, id OperationID, reason string) error {
@@ -120,6 +121,8 @@ func bustedNever(r storage.Record) string {
 		return "it lives as long as its resource"
 	case r.Kind == KindWrapped:
 		return "its handler wrote for itself and is not safe to run again"
+	case r.Observed:
+		return "it was only observed, and another request may have been executed beside it"
 	}
 	return "its commit wrote more than the record, or a release that did not say"
 }

@@ -22,6 +22,7 @@ const (
 	eventQuotaRejected = "idempotency.quota.rejected"
 	eventZombieKey     = "idempotency.zombie_key"
 	eventReconciled    = "idempotency.reconcile.resolved"
+	eventUndecided     = "idempotency.reconcile.failed"
 	eventRefused       = "idempotency.refused"
 	eventSwept         = "idempotency.swept"
 	eventOverrun       = "idempotency.run_max"
@@ -30,7 +31,7 @@ const (
 // eventLevel is the level of an event line; none is below Info.
 func eventLevel(name string) slog.Level {
 	switch name {
-	case eventStoreError:
+	case eventStoreError, eventUndecided:
 		return slog.LevelError
 	case eventKeyMisuse, eventUnknown, eventZombieKey, eventSwept:
 		return slog.LevelWarn
@@ -60,6 +61,17 @@ func (o *Registered) logEvent(ctx context.Context, req Request, x *execution, re
 		line = append(line, slog.Any("error", err))
 	}
 	logger.LogAttrs(ctx, level, name, line...)
+	if result != nil && result.OnlyObserved {
+		x.tellOnlyObserved(ctx, result.OperationID)
+	}
+}
+
+// tellOnlyObserved raises the alarm about a key that is refused because it was only observed. Its record is in no queue, so that no
+// reconciler and no list shows it.
+func (x *execution) tellOnlyObserved(ctx context.Context, id OperationID) {
+	x.engine.cfg.Logger.LogAttrs(ctx, eventLevel(eventUndecided), eventUndecided,
+		slog.String("operation", x.op.Name), slog.String("tenant", x.req.Tenant), slog.String("key_hash", string(x.key)),
+		slog.String("operation_id", string(id)), slog.String("outcome", "only_observed"), slog.Bool("alarm", true))
 }
 
 // suppressed are the events that package middleware logs instead, being those of requests without protection: an

@@ -173,6 +173,9 @@ type Result struct {
 	// State is the record's state after the request. Where the response of an execution was not stored, it is
 	// StateFailedRetryable if the key is free again, and StateUnknown if what the handler did is not known.
 	State storage.State
+	// OnlyObserved says why an Outcome is OutcomeUnknown: see [storage.Record.OnlyObserved]. Nobody finds out by themselves; it ends
+	// with an operator, or with the record's retention.
+	OnlyObserved bool
 	// Response is the answer of an executed or replayed request.
 	Response Response
 	// ExpiresAt is when the key may be reused; zero while the operation is not finished.

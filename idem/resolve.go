@@ -65,8 +65,11 @@ func (e *Engine) Resolve(ctx context.Context, tenant string, id OperationID, see
 // Free makes a record's key executable again. It is for a person, or a probe, with proof that nothing happened; seen is
 // the revision of the record that they saw. A wrapped record must be unknown and its lease over, and the proof must be
 // from later than the lease's end plus the longest request. outbox.Runner waits for that; a person has to wait, too. Any
-// other record that is in progress needs no proof: its holder is fenced off and cannot commit any more. What was only
-// observed and has not ended may be executed by those who enforce from then on.
+// other record that is in progress needs no proof: its holder is fenced off and cannot commit any more.
+//
+// What was observed is freed twice, because proof about the record says nothing of a request that was executed beside it.
+// After the first time the record is failed_retryable, and only those who observe execute. Free it again with proof that no
+// other request was executed either; then those who enforce execute, too.
 //
 // Errors: as with [Engine.Resolve]; [*TransitionError] for a record that is in another state, and for a wrapped one that
 // is in progress or whose lease lives.

@@ -52,12 +52,20 @@ func (c *call) answer(ctx context.Context, result *idem.Result) answer {
 		a.response = c.mismatch()
 	case idem.OutcomeUnknown:
 		a.response = idem.NewProblem(http.StatusConflict, header.CodeOutcomeUnknown, "Outcome unknown",
-			"An earlier request with this key may or may not have been executed. It is being resolved; the request is not executed again.").Response()
+			"An earlier request with this key may or may not have been executed. "+whoDecides(result)+" The request is not executed again.").Response()
 	}
 	if c.oneOff {
 		return a.without(c.unprotected)
 	}
 	return a
+}
+
+// whoDecides says who finds out what became of the earlier request.
+func whoDecides(result *idem.Result) string {
+	if result.OnlyObserved {
+		return "It came before this API was protected, and only the API's operator can find out."
+	}
+	return "It is being resolved."
 }
 
 // without is the answer of an execution that nobody can come back to, with the Idempotency-Status that goes with it.

@@ -2,9 +2,11 @@ package middleware_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -168,6 +170,27 @@ func TestWhatWasObservedPermitsNobodyWhoEnforces(t *testing.T) {
 				t.Fatalf("%s, %v", state, err)
 			}
 		}, idem.KindWrapped},
+		"released while it was unknown": {func(t *testing.T, a *api) {
+			ran := &executions{fail: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }}
+			a.wrap("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, ran.ServeHTTP)
+			a.gets(key(ask{}), 500)
+			ran.fail = nil
+			a.gets(key(ask{}), 201)
+			a.later(time.Hour)
+			a.release(a.mem.Records()[0])
+		}, idem.KindWrapped},
+		"its living holder was fenced off": {func(t *testing.T, a *api) {
+			runs := 0
+			a.handle("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, middleware.Route{}, func(context.Context, *idem.Tx, *middleware.Request) (idem.Response, error) {
+				if runs++; runs == 1 {
+					a.gets(key(ask{}), 201)
+					a.release(ended(a))
+					return idem.Response{}, errors.New("no")
+				}
+				return idem.Response{Status: 201}, nil
+			})
+			a.gets(key(ask{}), 500)
+		}, idem.KindAtomic},
 		"released by a status": {func(t *testing.T, a *api) {
 			var beside func()
 			ran := &executions{fail: func(w http.ResponseWriter, _ *http.Request) {
@@ -211,14 +234,93 @@ func TestWhatWasObservedPermitsNobodyWhoEnforces(t *testing.T) {
 			if len(ran.all) != 0 {
 				t.Fatalf("%d runs, and the record is %s", len(ran.all), r.State)
 			}
-			if _, err := after.engine.Free(t.Context(), r.Tenant, r.OperationID, r.Revision, "looked, and nothing is there"); err != nil {
-				t.Fatal(err)
-			}
+			after.release(r)
 			after.gets(key(ask{}), 201)
 			if len(ran.all) != 1 {
 				t.Errorf("%d runs after it was freed", len(ran.all))
 			}
 		})
+	}
+}
+
+// release is what an operator does who has looked, and found nothing under the record's operation id.
+func (a *api) release(r storage.Record) {
+	a.Helper()
+	if _, err := a.engine.Free(a.Context(), r.Tenant, r.OperationID, r.Revision, "looked, and nothing is there"); err != nil {
+		a.Fatal(err)
+	}
+}
+
+// Whoever was sent to an operation's status hears there what a retry hears. Nothing of it runs where its policy is enforced.
+func TestTheStatusOfWhatWasOnlyObservedIsUnknown(t *testing.T) {
+	for name, died := range map[string]bool{"its holder died": true, "its handler failed": false} {
+		t.Run(name, func(t *testing.T) {
+			var store *faulty.Store
+			before := newLocalAPI(t, func(s storage.Store) storage.Store {
+				store = faulty.New(s.(faulty.Inner))
+				return store
+			})
+			after := newLocalAPI(t, func(storage.Store) storage.Store { return before.mem })
+			after.mux.Handle("GET /v1/operations/{id}", after.mw.Status(nil))
+			policy := idem.IETF()
+			policy.Name, policy.InFlight = "accepted", idem.InFlightAccepted
+			after.handle("POST /orders", idem.Operation{Policy: policy}, middleware.Route{}, func(context.Context, *idem.Tx, *middleware.Request) (idem.Response, error) {
+				t.Error("it was executed")
+				return idem.Response{Status: 201}, nil
+			})
+			var location string
+			before.handle("POST /orders", idem.Operation{Policy: idem.Observe(policy)}, middleware.Route{}, func(context.Context, *idem.Tx, *middleware.Request) (idem.Response, error) {
+				location = after.do(key(ask{})).is(t, 202, "in_progress", "").Header.Get("Location")
+				after.shows(location, "in_progress")
+				if died {
+					store.Each(func(faulty.Call) faulty.Fault {
+						return func(context.Context, func(context.Context) error) error { return errors.New("the process is gone") }
+					})
+				}
+				return idem.Response{}, errors.New("no")
+			})
+			before.gets(key(ask{}), 500)
+			after.later(time.Hour)
+			after.do(key(ask{})).is(t, 409, "unknown", header.CodeOutcomeUnknown)
+			after.shows(location, "unknown")
+		})
+	}
+}
+
+// shows says what state an operation's status shows.
+func (a *api) shows(location, state string) {
+	a.Helper()
+	got := a.do(ask{method: "GET", path: location})
+	var status operationStatus
+	if err := json.Unmarshal(got.body, &status); err != nil || got.StatusCode != 200 || status.State != state {
+		a.Errorf("%s: %d %s (%v), want %s", location, got.StatusCode, got.body, err, state)
+	}
+}
+
+// An answer that only observe mode stored can't be taken out of use: a duplicate may have been executed beside it, and the retry
+// would be executed once more. It is replayed until it expires.
+func TestAnObservedAnswerIsNotTakenOutOfUse(t *testing.T) {
+	before := newLocalAPI(t, nil)
+	runs := 0
+	before.handle("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, middleware.Route{}, func(context.Context, *idem.Tx, *middleware.Request) (idem.Response, error) {
+		if runs++; runs == 1 {
+			return idem.Response{Status: 402}, nil
+		}
+		return idem.Response{Status: 201}, nil
+	})
+	before.gets(key(ask{}), 402)
+	before.gets(key(ask{}), 201)
+	all := before.mem.Records()
+	r := all[slices.IndexFunc(all, func(r storage.Record) bool { return r.Response.Status == 402 })]
+	after, ran := enforcing(t, before, idem.KindAtomic)
+	err := after.engine.CacheBust(t.Context(), r.Tenant, r.OperationID, "it was refused by mistake")
+	var not *idem.CacheBustError
+	if !r.RecordOnly || !errors.As(err, &not) || !strings.Contains(not.Reason, "observed") {
+		t.Errorf("record only: %t; got %v, want a CacheBustError", r.RecordOnly, err)
+	}
+	after.gets(key(ask{}), 402)
+	if len(ran.all) != 0 {
+		t.Errorf("ran %+v", ran.all)
 	}
 }
 
@@ -265,9 +367,23 @@ func TestADeadLeaseOfAnObservedRequestPermitsNobodyWhoEnforces(t *testing.T) {
 	before.do(key(ask{}))
 	before.in(storage.StateInProgress, 1)
 	after, ran := enforcing(t, before, idem.KindAtomic)
-	after.do(key(ask{})).is(t, 409, "unknown", header.CodeOutcomeUnknown)
+	met := after.do(key(ask{})).is(t, 409, "unknown", header.CodeOutcomeUnknown)
 	if len(ran.all) != 0 {
 		t.Errorf("ran %+v", ran.all)
+	}
+	if strings.Contains(string(met.body), "being resolved") || !strings.Contains(string(met.body), "before this API was protected") {
+		t.Errorf("nobody resolves it by itself: %s", met.body)
+	}
+	if log := after.log.String(); !strings.Contains(log, `"msg":"idempotency.reconcile.failed"`) || !strings.Contains(log, `"outcome":"only_observed"`) || !strings.Contains(log, `"alarm":true`) {
+		t.Errorf("no operator is told: %s", log)
+	}
+
+	after.later(day - 3*time.Hour) // another payload is no news: the key is not free yet
+	after.gets(key(ask{body: `{"other":1}`}), 422)
+	after.later(2 * time.Hour) // nothing has removed the row
+	after.gets(key(ask{body: `{"other":1}`}), 201)
+	if len(ran.all) != 1 || len(before.mem.Records()) != 1 {
+		t.Errorf("ran %+v; records %+v", ran.all, before.mem.Records())
 	}
 }
 

@@ -54,7 +54,7 @@ func (m *Middleware) Status(messages Messages) http.Handler {
 		if record == nil || record.Principal != "" && record.Principal != r.Identity.Principal {
 			return idem.NewProblem(http.StatusNotFound, codeOperationNotFound, "Not Found", "There is no such operation.").Response(), nil
 		}
-		state, err := operationState(ctx, messages, *record)
+		state, err := m.operationState(ctx, messages, *record)
 		if errors.Is(err, errChain) { // a loss has torn its transaction: nobody else finds it
 			m.cfg.Logger.ErrorContext(ctx, "outbox.message_gone", "operation", record.Operation, "tenant", record.Tenant,
 				"operation_id", record.OperationID, "alarm", true)
@@ -71,8 +71,12 @@ func (m *Middleware) Status(messages Messages) http.Handler {
 	})
 }
 
-// operationState is what clients call the state of a record, together with the message that it waits for.
-func operationState(ctx context.Context, messages Messages, r storage.Record) (string, error) {
+// operationState is what clients call the state of a record, together with the message that it waits for. What was only
+// observed is unknown, as it is to a retry: nobody executes it.
+func (m *Middleware) operationState(ctx context.Context, messages Messages, r storage.Record) (string, error) {
+	if m.engine.OnlyObserved(r) {
+		return statusUnknown, nil
+	}
 	switch r.State {
 	case storage.StateCompleted:
 		return statusCompleted, nil

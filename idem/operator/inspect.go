@@ -53,6 +53,8 @@ type RecordView struct {
 	ResponseStatus int `json:"response_status,omitempty"`
 	// LastError is why the record was freed or parked; empty where it never was.
 	LastError string `json:"last_error,omitempty"`
+	// Observed says that a policy in observe mode made it: other requests with its key may have been executed beside it.
+	Observed bool `json:"observed,omitempty"`
 	// OnlyObserved says that it has not ended, and that a policy in observe mode made it: another request may have been executed
 	// beside it, so that an instance that enforces answers that its outcome is unknown.
 	OnlyObserved bool `json:"only_observed,omitempty"`
@@ -77,8 +79,8 @@ type RecordView struct {
 func viewRecord(r storage.Record, now time.Time) *RecordView {
 	_, look, _ := r.Queue()
 	return &RecordView{
-		OnlyObserved: onlyObserved(r, now),
-		State:        r.State, Tenant: r.Tenant, Operation: r.Operation, Kind: r.Kind, Epoch: r.Epoch, Executions: r.Attempts,
+		Observed: r.Observed, OnlyObserved: r.OnlyObserved(now),
+		State: r.State, Tenant: r.Tenant, Operation: r.Operation, Kind: r.Kind, Epoch: r.Epoch, Executions: r.Attempts,
 		ResponseStatus: r.Response.Status, LastError: r.LastError, CreatedAt: r.CreatedAt, LeaseUntil: r.LeaseUntil,
 		DoneAt: r.DoneAt, ExpiresAt: r.ExpiresAt, LookAt: look, TraceID: fmt.Sprintf("%x", r.Trace.TraceID()), KeyHash: string(r.Key), Seen: SeenRecord(r),
 	}
@@ -434,21 +436,24 @@ func nextOfDead(m storage.Message, ended bool, absent time.Time) []Step {
 	return []Step{step("redrive", "calls again under the same key; if a call is open, asks the provider first"), step("resolve", "with evidence"), step("close", "cancels it, if nothing happened; possible from %s on", absent)}
 }
 
-// onlyObserved says that nothing of the operation has ended, and nobody who enforces may execute it.
-func onlyObserved(r storage.Record, now time.Time) bool {
-	again := r.State == storage.StateFailedRetryable || r.LeaseDead(now) && r.Kind != idem.KindWrapped
-	return r.Observed && !r.SafeToRunAgain && again
+// releasedTwice says of what was observed that its release is the first of two; "" for any other record.
+func releasedTwice(r storage.Record) string {
+	if r.Observed && !r.SafeToRunAgain && r.State != storage.StateFailedRetryable {
+		return "; it was observed, so that it must be released once more, where no other request was executed beside it either"
+	}
+	return ""
 }
 
 func (d *Desk) nextOfRecord(r storage.Record) []Step {
-	switch {
-	case onlyObserved(r, d.now()):
+	switch twice := releasedTwice(r); {
+	case r.OnlyObserved(d.now()):
 		return []Step{
 			step("nothing", "it was only observed, and another request may have been executed beside it: its key executes where the policy observes, and is unknown to who enforces it"),
-			step("resolve", "with the answer of the request that was executed"), step("release", "where nothing was executed"),
+			step("resolve", "with the answer of the request that was executed"),
+			step("release", "where nothing was executed, under whatever operation id; look once no instance observes any more, and what the last one began can't arrive any more%s", twice),
 		}
 	case r.State == storage.StateUnknown:
-		return []Step{step("reconcile", "asks its Probe, where it has one"), step("resolve", "with the answer that its handler would have given"), step("release", "where nothing happened, and nothing of it can still arrive")}
+		return []Step{step("reconcile", "asks its Probe, where it has one"), step("resolve", "with the answer that its handler would have given"), step("release", "where nothing happened, and nothing of it can still arrive%s", twice)}
 	case r.LeaseDead(d.now()) && r.Kind == idem.KindWrapped && !r.SafeToRunAgain:
 		return []Step{step("sweep", "makes it unknown, as its schedule does every minute")}
 	case r.LeaseDead(d.now()):
@@ -456,10 +461,10 @@ func (d *Desk) nextOfRecord(r storage.Record) []Step {
 	case r.State == storage.StateInProgress && r.Kind == idem.KindWrapped:
 		return []Step{step("wait", "its handler may run until %s", r.LeaseUntil)}
 	case r.State == storage.StateInProgress:
-		return []Step{step("wait", "its holder may execute until %s", r.LeaseUntil), step("release", "fences its holder off")}
+		return []Step{step("wait", "its holder may execute until %s", r.LeaseUntil), step("release", "fences its holder off%s", twice)}
 	case r.State == storage.StateFailedRetryable:
 		return []Step{step("nothing", "the next request with its key executes")}
-	case r.State == storage.StateCompleted && (r.RecordOnly || r.SafeToRunAgain):
+	case r.State == storage.StateCompleted && (r.RecordOnly && !r.Observed || r.SafeToRunAgain):
 		return []Step{step("nothing", "it has ended"), step("cache-bust", "where its answer is wrong, and nothing else was written")}
 	}
 	return []Step{step("nothing", "it has ended")}

@@ -12,7 +12,7 @@ import (
 
 // ResolveRecord completes a wrapped operation whose outcome is unknown, with the answer that its handler would have given.
 func (d *Desk) ResolveRecord(ctx context.Context, id idem.OperationID, response idem.Response, ch Change) (Result, error) {
-	would := fmt.Sprintf("complete it with status %d", response.Status)
+	would := func(storage.Record) string { return fmt.Sprintf("complete it with status %d", response.Status) }
 	return d.onRecord(ctx, "resolve", id, would, ch, func(ctx context.Context, r storage.Record) (string, error) {
 		next, err := d.cfg.Engine.Resolve(ctx, r.Tenant, id, r.Revision, response)
 		return string(next.State), admitted("resolved", r, err)
@@ -20,9 +20,10 @@ func (d *Desk) ResolveRecord(ctx context.Context, id idem.OperationID, response 
 }
 
 // Release makes a record's key executable again: of a wrapped operation that is unknown and of which nothing happened, or of
-// any other that is held, whose holder is fenced off.
+// any other that is held, whose holder is fenced off. What was observed is released twice: see [idem.Engine.Free].
 func (d *Desk) Release(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
-	return d.onRecord(ctx, "release", id, "let the next request with its key execute", ch, func(ctx context.Context, r storage.Record) (string, error) {
+	would := func(r storage.Record) string { return "let the next request with its key execute" + releasedTwice(r) }
+	return d.onRecord(ctx, "release", id, would, ch, func(ctx context.Context, r storage.Record) (string, error) {
 		next, err := d.cfg.Engine.Free(ctx, r.Tenant, id, r.Revision, "released: "+ch.Reason)
 		return string(next.State), admitted("released", r, err)
 	})
@@ -30,7 +31,8 @@ func (d *Desk) Release(ctx context.Context, id idem.OperationID, ch Change) (Res
 
 // CacheBust makes a completed record not answer any more, where nothing else came of its execution.
 func (d *Desk) CacheBust(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
-	return d.onRecord(ctx, "cache-bust", id, "let the next request with its key execute", ch, func(ctx context.Context, r storage.Record) (string, error) {
+	would := func(storage.Record) string { return "let the next request with its key execute" }
+	return d.onRecord(ctx, "cache-bust", id, would, ch, func(ctx context.Context, r storage.Record) (string, error) {
 		return string(storage.StateFailedRetryable), admitted("busted", r, d.cfg.Engine.CacheBust(ctx, r.Tenant, id, ch.Reason))
 	})
 }
@@ -76,14 +78,14 @@ func (d *Desk) Sweep(ctx context.Context, ch Change) (Result, error) {
 
 // onRecord changes a record that is as the actor saw it.
 func (d *Desk) onRecord(
-	ctx context.Context, name string, id idem.OperationID, would string, ch Change, act func(context.Context, storage.Record) (string, error),
+	ctx context.Context, name string, id idem.OperationID, would func(storage.Record) string, ch Change, act func(context.Context, storage.Record) (string, error),
 ) (Result, error) {
 	r, err := d.found(ctx, id)
 	if err != nil {
 		return Result{Action: name, Subject: string(id)}, err
 	}
 	return d.carry(ctx, ch, action{
-		name: name, subject: string(id), tenant: r.Tenant, would: would,
+		name: name, subject: string(id), tenant: r.Tenant, would: would(r),
 		judge: func(context.Context) error {
 			if now := SeenRecord(r); now != ch.Seen {
 				return &StaleError{string(id), ch.Seen, now}

@@ -179,8 +179,8 @@ func (w *world) operation(tenant string, record func(*storage.Record), changes .
 	return all
 }
 
-// record leaves an operation without messages, in the state.
-func (w *world) record(kind idem.Kind, state storage.State) storage.Record {
+// record leaves an operation without messages, in the state, as the changes make it.
+func (w *world) record(kind idem.Kind, state storage.State, changes ...func(*storage.Record)) storage.Record {
 	w.Helper()
 	owner, err := w.mint.Owner()
 	w.ok(err)
@@ -193,6 +193,9 @@ func (w *world) record(kind idem.Kind, state storage.State) storage.Record {
 	}
 	if state == storage.StateCompleted {
 		r.Response, r.RecordOnly, r.DoneAt, r.ExpiresAt = idem.Response{Status: 201, Body: []byte("secret")}, true, noon, noon.Add(r.Retention)
+	}
+	for _, change := range changes {
+		change(&r)
 	}
 	w.ok(w.store.Insert(w.Context(), r, noon))
 	return r

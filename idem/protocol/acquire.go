@@ -22,6 +22,8 @@ func (x Execution) judge(r Record, now Instant, c *Config) (Execution, Action) {
 	switch {
 	case r.FreeAt(now):
 		return x.vacant(now, c)
+	case r.abandoned(now, c):
+		return x.freeAbandoned(r, now, c)
 	case r.State.Final() && r.Tombstone && r.Expires != 0 && now >= r.Expires:
 		return x.tell(Say{Code: Gone, State: r.State, Op: r.Op})
 	case r.Match == Different && !c.off(NoMatch):
@@ -114,13 +116,23 @@ func (x Execution) parkOther(r Record, c *Config) (Execution, Action) {
 	return x.send(ParkingOther, Write{RecIf: seen(r, c), RecAs: Put, Rec: parked(r), Why: LeaseOver}, x.Plan.StoreUntil)
 }
 
+// freeAbandoned frees the key of a dead lease that only who observes could have taken over, and that nobody did. The row says so
+// first: what a store takes for a free key is a row that is final or Retryable.
+func (x Execution) freeAbandoned(r Record, now Instant, c *Config) (Execution, Action) {
+	if x.Request.LookOnly || x.Request.Barred {
+		return x.vacant(now, c)
+	}
+	return x.send(ParkingOther, Write{RecIf: seen(r, c), RecAs: Put, Rec: fencedOff(r, c, r.Lease+c.Skew), Why: LeaseOver}, x.Plan.StoreUntil)
+}
+
+// parkedOther goes on with what the dead lease has become: unknown, or free.
 func (x Execution) parkedOther(v Verdict, in Input, c *Config) (Execution, Action) {
 	switch v {
 	case Done:
-		return x.tell(Say{Code: NotKnown, State: Unknown, Op: x.At.W.Rec.Op})
+		return x.judge(x.At.W.Rec, in.Now, c)
 	case Conflict:
 		return x.again(in.Reply.Rec, in.Now, c)
-	case Again, Nothing, Unclear: // not known to be parked
+	case Again, Nothing, Unclear: // not known to be written
 	}
 	return x.tell(Say{Code: Unavailable})
 }

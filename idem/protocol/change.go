@@ -143,7 +143,9 @@ func (x Change) judge(r Record, now Instant, c *Config) (Change, Action) {
 			return x.tell(Inadmissible)
 		}
 		next := fencedOff(r, c, now)
-		next.Observed = false // a person has looked at what ran beside it, too
+		if r.State == Retryable || c.off(ProofIsOfAll) { // of which a person was told that another request may have run beside it
+			next.Observed = false
+		}
 		return x.write(next, OperatorSaid, now, c)
 	default:
 		return x.amend(r, now, c)
@@ -152,7 +154,8 @@ func (x Change) judge(r Record, now Instant, c *Config) (Change, Action) {
 }
 
 // freeable: what a wrapped handler sent may be under way while its lease lives, parked or not; one that is dead is parked
-// first, so that it is never free without having been unknown. Any other holder is fenced off.
+// first, so that it is never free without having been unknown. Any other holder is fenced off. Of a record that is held or
+// unknown, proof is about its own execution: what was observed is still only observed after that, and is freed a second time.
 func freeable(r Record, now Instant) bool {
 	return r.State == Unknown && now >= r.Lease || r.State == InProgress && r.Kind != Wrapped || r.onlyObserved(now)
 }
@@ -224,9 +227,10 @@ func (c *Config) uncached() Millis {
 	return c.CacheAge + c.Skew
 }
 
-// bustable says that executing again makes nothing happen twice.
+// bustable says that executing again makes nothing happen twice. Beside what was only observed, another request may have
+// written more than its record.
 func (r Record) bustable() bool {
-	return r.Kind == Wrapped && r.Safe || r.Kind != Wrapped && r.RecordOnly
+	return r.Kind == Wrapped && r.Safe || r.Kind != Wrapped && r.RecordOnly && !r.Observed
 }
 
 // write sends what the record becomes, where it still is what was read.

@@ -10,7 +10,7 @@ const (
 	Waiting                       // for another execution, as the policy says
 	Reserving                     // inserts its record
 	TakingOver                    // of a key that is free within its incarnation, or of a dead lease
-	ParkingOther                  // a dead lease whose handler may have done anything
+	ParkingOther                  // a dead lease whose handler may have done anything, or whose retention is over
 	GivingBack                    // a reserve without a reply
 	Running                       // the handler is; nothing is sent but renewals
 	Renewing                      // the lease, beside the handler

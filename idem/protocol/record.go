@@ -105,6 +105,12 @@ func (r Record) onlyObserved(now Instant) bool {
 	return r.Observed && !r.Safe && (r.State == Retryable || r.Dead(now) && r.RunsAgain())
 }
 
+// abandoned says that nobody has taken a dead lease over for as long as what is freed holds its key, and that the request may
+// not: the record ends with its retention.
+func (r Record) abandoned(now Instant, c *Config) bool {
+	return r.Dead(now-c.Life.Retention-c.Skew) && r.RunsAgain() && !r.permits(c)
+}
+
 // The transitions of a record, each in one place. They say what the row becomes; the fence of the write says when it may.
 
 // reserved is a new incarnation.
@@ -178,7 +184,6 @@ func parked(r Record) Record {
 // busted does not answer any more; its key is free when no cache can hold the old answer: at once where there is none.
 func busted(r Record, c *Config, now, cacheAge Instant) Record {
 	r = released(r, c, now+cacheAge)
-	r.Observed = false // a person says that it executes again
 	if cacheAge != 0 {
 		r.Lease = now + cacheAge
 	}

@@ -27,6 +27,7 @@ const (
 	NoProof                           // absence frees a wrapped record at once
 	ObservedIsSafe                    // observe mode stores that running again is safe
 	ObservedPermits                   // who enforces goes on with what was only observed and has not ended
+	ProofIsOfAll                      // proof about the execution of an observed record is proof about what ran beside it
 	NoQuotaKept                       // the right to a new key goes back though its own reserve stands
 	NoFreedCompletion                 // a wrapped completion does not settle from freed
 	NoParkSkew                        // a dead lease is parked by the clock of the one that meets it

@@ -68,6 +68,7 @@ func met() []struct {
 } {
 	held := Record{State: InProgress, Kind: Atomic, Epoch: 1, Op: tableOp, Owner: tableOther, Revision: ID{1}, Lease: tableNow + 5_000}
 	with := func(change func(*Record)) Record { r := held; change(&r); return r }
+	c := tableConfig(Atomic)
 	final := func(s State) Record {
 		return with(func(r *Record) { r.State, r.Lease, r.Expires, r.Free = s, 0, tableNow+50_000, tableNow+52_000 })
 	}
@@ -81,6 +82,9 @@ func met() []struct {
 		{"in_progress, wrapped, its lease over", with(func(r *Record) { r.Kind, r.Lease = Wrapped, tableNow-2_000 })},
 		{"in_progress, wrapped and safe to run again, its lease over", with(func(r *Record) { r.Kind, r.Safe, r.Lease = Wrapped, true, tableNow })},
 		{"in_progress, only observed, its lease over", with(func(r *Record) { r.Observed, r.Lease = true, tableNow })},
+		{"in_progress, only observed, its lease over for a retention", with(func(r *Record) {
+			r.Observed, r.Lease = true, tableNow-c.Life.Retention-c.Skew
+		})},
 		{"in_progress, this request's", with(func(r *Record) { r.Owner = tableSeed })},
 		{"pending", with(func(r *Record) { r.State, r.Lease = Pending, 0 })},
 		{"completed", final(Completed)},

@@ -87,6 +87,8 @@ func (w *world) judgeTransition(a *act, k *key, before, r storage.Record) {
 		w.broken("expiry: the promise of %s to answer is shortened", k.name)
 	case before.State == storage.StateUnknown && r.State == storage.StateInProgress:
 		w.broken("I7: %s executes from unknown", k.name)
+	case before.Observed && !before.SafeToRunAgain && before.State != storage.StateFailedRetryable && !r.Observed:
+		w.broken("observe: %s takes from %s the mark that it was only observed, and knows of its own execution alone", a.name, k.name)
 	case before.Observed && !before.SafeToRunAgain && r.State == storage.StateInProgress && !r.Observed:
 		w.broken("observe: %s goes on with %s, which was only observed: another request may have run beside it", a.name, k.name)
 	case before.State == storage.StateInProgress && r.State == storage.StateUnknown && holder != a:

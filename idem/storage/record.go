@@ -146,6 +146,13 @@ func (r Record) LeaseDead(now time.Time) bool {
 	return r.State == StateInProgress && !now.Before(r.LeaseUntil)
 }
 
+// OnlyObserved says that nothing of the operation has ended and no state says that it may have happened, and that nobody who
+// enforces may execute it: another request may have been executed beside it.
+func (r Record) OnlyObserved(now time.Time) bool {
+	again := r.State == StateFailedRetryable || r.LeaseDead(now) && r.mayRunAgain()
+	return r.Observed && !r.SafeToRunAgain && again
+}
+
 // WireMax is the longest time after which a request to the store can still arrive: its signature is valid for 15 minutes.
 // A record is kept this long, and a minute for clocks that differ, after its key is free.
 const (

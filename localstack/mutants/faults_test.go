@@ -96,6 +96,8 @@ var faults = []fault{
 		planted: []string{"observe mode stores permission"}},
 	{what: "Observe mode gave a wrapped handler no operation id. Its write was looked up, found absent, and its key was freed; and a duplicate that had been executed beside such a record left no trace. The next release, which enforced, executed the retry: two charges",
 		planted: []string{"what was observed permits"}, mutants: []dies{{"an observed handler does not know its operation id", "TestAnObservedHandlerKnowsTheOperationIDOfItsRecord"}}},
+	{what: "A person found nothing under the operation id of an observed record that was unknown, and released it. A duplicate had paid beside it, under another id. The release took away the mark that only observe mode had executed, and the next release, which enforced, executed the retry: two charges",
+		planted: []string{"proof about an observed record is proof about what ran beside it"}, mutants: []dies{{"proof about an observed record is proof about what ran beside it", "TestWhatWasObservedPermitsNobodyWhoEnforces"}, {"an observed answer is taken out of use", "TestAnObservedAnswerIsNotTakenOutOfUse"}}},
 	{what: "A tenant's key was erased while its message was pending: nobody could close, settle or redrive it, and it stayed for ever",
 		mutants: []dies{{"what nobody can open is called", "TestAMessageOfAnErasedTenantEndsDead"}}},
 	{what: "One's own reserve, met as a conflict, counted as another's: the right to a new key was given back though the key was used",

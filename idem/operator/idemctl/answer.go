@@ -80,12 +80,23 @@ func (t *table) record(r operator.RecordView) {
 	t.line("%s", t.paint(bold, "record"))
 	t.fields(
 		field{"state", string(r.State)}, field{"tenant", r.Tenant}, field{"operation", r.Operation}, field{"kind", string(r.Kind)},
-		field{"only observed", map[bool]string{true: "yes"}[r.OnlyObserved]},
+		field{"observed", observed(r)},
 		field{"executions", fmt.Sprint(r.Executions)}, field{"status", number(r.ResponseStatus)},
 		field{"created", t.at(r.CreatedAt)}, field{"lease until", t.at(r.LeaseUntil)}, field{"done", t.at(r.DoneAt)}, field{"expires", t.at(r.ExpiresAt)},
 		field{dueFor(r.State == storage.StateUnknown), t.at(r.LookAt)}, field{"trace", r.TraceID},
 		field{"last error", r.LastError}, field{"seen", string(r.Seen)},
 	)
+}
+
+// observed says whether a policy in observe mode made the record; "" where none did.
+func observed(r operator.RecordView) string {
+	switch {
+	case r.OnlyObserved:
+		return "yes, and it has not ended"
+	case r.Observed:
+		return "yes"
+	}
+	return ""
 }
 
 func (t *table) message(m operator.MessageView) {

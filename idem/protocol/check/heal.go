@@ -64,7 +64,7 @@ func (v nurse) come(a Actor, index uint8) end {
 	v.sc.Actors[healer] = a
 	s.tokens = [tokens]p.Token{}
 	old := s.procs[healer]
-	q := proc{knows: true, ends: old.ends, seen: s.rec.Revision, frees: s.rec.State != p.Absent && !s.tally(s.rec.Op).executed()}
+	q := proc{knows: true, ends: old.ends, seen: s.rec.Revision, frees: s.rec.State != p.Absent && !s.found()}
 	if a.Role == Courier {
 		q.index, q.seen, q.carries = index, s.msgs[index-1].Revision, old.carries
 		for k := range s.msgs {
@@ -116,10 +116,12 @@ func (w *world) settled(s *state) uint8 {
 	return vStuck
 }
 
-// person decides what is unknown, or was only observed.
+// person decides what is unknown, or was only observed, which may take two decisions.
 func (v nurse) person() {
-	if v.s.rec.State == p.Unknown || v.s.rec.Observed {
-		v.come(Actor{Role: Operator}, 0)
+	for range 2 {
+		if v.s.rec.State == p.Unknown || v.s.rec.Observed {
+			v.come(Actor{Role: Operator}, 0)
+		}
 	}
 }
 

@@ -231,6 +231,7 @@ func (w *world) writes(s *state, i int, run uint8) {
 	if t.writes++; t.writes > 1 || t.aside && !w.c[i].Observed {
 		s.fail(vTwice)
 	}
+	t.enforced = t.enforced || !w.c[i].Observed
 	if e := s.end(i, run); w.isOver(s, i, run) && toldNothing(e.said, e.state) {
 		s.fail(vPassed)
 	}
@@ -321,7 +322,17 @@ func (w *world) arrives(s *state, i int, run uint8, op p.ID) {
 		s.fail(vEffects)
 	}
 	t.happened = t.happened || !w.c[i].Safe
+	t.enforced = t.enforced || !w.c[i].Observed
 	w.late(s, i, run, op)
+}
+
+// arrivesAside is an effect beside a record that was observed.
+func (w *world) arrivesAside(s *state, op p.ID) {
+	t := s.tally(op)
+	if t.enforced {
+		s.fail(vEffects)
+	}
+	t.aside = true
 }
 
 // told judges what a machine ends with.
@@ -351,9 +362,11 @@ func (w *world) told(s *state, i int, say p.Say) {
 
 func (w *world) answered(s *state, i int, say p.Say) {
 	q, r := &s.procs[i], &s.rec
-	// Who only observes executes whatever it is told, and writes nothing down.
+	// Who only observes executes whatever it is told, and writes nothing down. No lease bounds that.
 	if r.Observed && w.c[i].Observed && !s.end(i, q.run).ran && !r.State.Final() && r.State != p.Pending {
-		s.tally(r.Op).aside = true
+		if !s.fly(flight{aside: true, op: r.Op, until: s.now + w.sc.Wire, from: uint8(i), run: q.run}) {
+			panic("check: too much is under way")
+		}
 	}
 	own := r.State != p.Absent && isOf(r.Owner, i, q.run)
 	switch say.Code {

@@ -93,6 +93,8 @@ func holderMutations() []Mutation {
 		{Name: "observe mode stores permission", Keeps: policies, Scenario: "observed beside enforced", Off: p.Without(p.ObservedIsSafe)},
 		{Name: "what was observed permits", Keeps: policies, Scenario: "observed twice, wrapped", Off: p.Without(p.ObservedPermits)},
 		{Name: "what was observed permits a take-over", Keeps: policies, Scenario: "observed twice, atomic", Off: p.Without(p.ObservedPermits)},
+		{Name: "proof about an observed record is proof about what ran beside it", Keeps: policies, Scenario: "observed at once, wrapped", Off: p.Without(p.ProofIsOfAll)},
+		{Name: "who fences off what was observed knows what ran beside it", Keeps: policies, Scenario: "observed at once, atomic", Off: p.Without(p.ProofIsOfAll)},
 		{Name: "a right goes back though its reserve stands", Keeps: lostReply, Scenario: "atomic, quota", Off: p.Without(p.NoQuotaKept)},
 		{Name: "a lease is parked by one clock alone", Keeps: leases, Scenario: "wrapped", Off: p.Without(p.NoParkSkew)},
 		{Name: "two holds of one execution have one owner", Keeps: whoWrites, Scenario: "deploy, atomic becomes optimistic", Off: p.Without(p.NoNewOwner),

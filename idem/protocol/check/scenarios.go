@@ -146,6 +146,12 @@ func deployScenarios() []Scenario {
 			Budget: Budget{Total: 2, Lost: 1, Die: 1, Fail: 1, Promise: 1, Ticks: 6}},
 		{Name: "observed twice, atomic", Config: base(p.Atomic), Actors: [4]Actor{{Role: Client, Config: observed, Runs: 2}, client, sweeper}, Wire: 1,
 			Budget: Budget{Total: 2, Lost: 1, Die: 1, Fail: 1, Slow: 1, Ticks: 6}},
+		{Name: "observed at once, wrapped", Config: with(base(p.Wrapped), func(c *p.Config) { c.LeaseMargin = 1 }), Wire: 1,
+			Actors: [4]Actor{{Role: Client, Config: observed}, {Role: Client, Config: observed}, client, {Role: Operator, Runs: 2}},
+			Budget: Budget{Total: 1, Lost: 1, Die: 1, Fail: 1, Promise: 1, Ticks: 6}},
+		{Name: "observed at once, atomic", Config: with(base(p.Atomic), func(c *p.Config) { c.LeaseMargin = 0 }), Wire: 1,
+			Actors: [4]Actor{{Role: Client, Config: observed}, {Role: Client, Config: observed}, client, {Role: Operator, Runs: 2}},
+			Budget: Budget{Total: 1, Die: 1, Fail: 1, Ticks: 3}},
 	}
 }
 

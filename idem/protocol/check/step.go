@@ -115,15 +115,29 @@ func (w *world) starts(s *state, i int, out emit) {
 	}
 }
 
-// looks: an operator sees what is unknown, learns the truth, and decides. What follows may come much later.
+// looks: an operator sees what waits for a person, learns the truth, and decides. What follows may come much later.
 func (w *world) looks(s *state, i int, out emit) {
-	r := s.rec
-	if r.State != p.Unknown || w.clock(s, i) < r.Lease || w.underWay(s, r) {
+	if !w.waitsForAPerson(s, i) {
 		return
 	}
 	n := w.fork(s, free)
-	n.procs[i].knows, n.procs[i].seen, n.procs[i].frees = true, r.Revision, !n.tally(r.Op).executed()
+	n.procs[i].knows, n.procs[i].seen, n.procs[i].frees = true, s.rec.Revision, !n.found()
 	out(n, label{"looks at the record and decides", i})
+}
+
+// waitsForAPerson says that what the operator would be wrong about is over: what is unknown, its own execution; what was only
+// observed, everything beside it. The holder of an observed lease is fenced off without a look.
+func (w *world) waitsForAPerson(s *state, i int) bool {
+	r := s.rec
+	switch {
+	case r.State == p.Unknown:
+		return w.clock(s, i) >= r.Lease && !w.underWay(s, r)
+	case !r.Observed || r.Safe:
+		return false
+	case r.State == p.Retryable:
+		return !w.observes(s) && !w.besides(s, r.Op)
+	}
+	return r.State == p.InProgress && r.Kind != p.Wrapped
 }
 
 // underWay says that the holder's handler, or a call of it, may still have its effect.
@@ -134,6 +148,26 @@ func (w *world) underWay(s *state, r p.Record) bool {
 	}
 	for _, f := range s.flights {
 		if f.call && f.op == r.Op {
+			return true
+		}
+	}
+	return false
+}
+
+// observes says that somebody observes, or may begin to.
+func (w *world) observes(s *state) bool {
+	for i := range s.procs {
+		if q := &s.procs[i]; w.c[i].Observed && (!q.started || !q.over || q.run+1 < w.sc.Actors[i].Runs) {
+			return true
+		}
+	}
+	return false
+}
+
+// besides says that what an observed request executes beside the incarnation may still have its effect.
+func (w *world) besides(s *state, op p.ID) bool {
+	for _, f := range s.flights {
+		if f.aside && f.op == op {
 			return true
 		}
 	}
@@ -160,7 +194,10 @@ func (w *world) arrivals(s *state, out emit) {
 		}
 		n := w.fork(s, free)
 		n.flights[k] = flight{}
-		if f.call {
+		if f.aside {
+			w.arrivesAside(n, f.op)
+			out(n, label{"what it executes beside the record takes effect", int(f.from)})
+		} else if f.call {
 			if f.index != 0 {
 				w.called(n, int(f.from), f.op, f.index)
 			} else {

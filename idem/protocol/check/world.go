@@ -55,7 +55,7 @@ type end struct {
 	newKey, ran, died bool
 }
 
-// flight is a late request, or a late call of a handler.
+// flight is a late request, a late call of a handler, or an execution beside a record.
 type flight struct {
 	w     p.Write
 	op    p.ID
@@ -64,6 +64,7 @@ type flight struct {
 	run   uint8
 	index uint8 // of the message that the call is about; 0 is a handler's
 	call  bool
+	aside bool // of an observed request that was told what it does not act on
 }
 
 // tally is what is remembered of an incarnation.
@@ -75,15 +76,18 @@ type tally struct {
 	writes          uint8
 	// happened says that there was an effect which must not happen again.
 	happened bool
-	// aside says that an observed request ran beside it, and left no trace.
-	aside bool
+	// aside says that an observed request ran beside it, and left no trace; enforced that it was executed by who enforces.
+	aside, enforced bool
 	// busted is an answer that an operator wanted gone; cached is until when a cache may hold it.
 	busted p.Answer
 	cached p.Instant
 }
 
-// executed is what a person finds who looks at all that there is.
-func (t *tally) executed() bool { return t.happened || t.aside }
+// found is what a person finds about the record. One who was not told that it was only observed looks under its own operation id.
+func (s *state) found() bool {
+	t := s.tally(s.rec.Op)
+	return t.happened || t.aside && s.rec.State == p.Retryable
+}
 
 // effect is what a provider did about a message.
 type effect struct {

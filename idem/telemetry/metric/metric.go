@@ -51,7 +51,7 @@ const (
 	ReconcileScheduled = "idempotency.reconcile.scheduled"
 	// ReconcileResolved: it was decided.
 	ReconcileResolved = "idempotency.reconcile.resolved"
-	// ReconcileFailed: an operator must decide it.
+	// ReconcileFailed: an operator must decide it, or what a request met was only observed.
 	ReconcileFailed = "idempotency.reconcile.failed"
 )
 
