@@ -36,6 +36,9 @@ func SAM() ([]byte, error) {
 	if err := samMappings(resources); err != nil {
 		return nil, err
 	}
+	if err := samInline(resources); err != nil {
+		return nil, err
+	}
 	samSchedules(resources, functions)
 	if err := samAlarms(resources, functions); err != nil {
 		return nil, err
@@ -120,6 +123,7 @@ func samParameters(functions []spec.Function) object {
 		outboxShards: object{"Type": "String", "Default": strconv.Itoa(spec.Shards), "AllowedValues": allowed, "Description": shardsDescription},
 	}
 	parameters[wakeUpConcurrency] = object{"Type": "Number", "Default": 0, "MinValue": 0, "MaxValue": spec.MappingMax, "Description": fmt.Sprintf(wakeUpsDescription, spec.WorkerElse)}
+	parameters[inline] = object{"Type": "String", "Default": "false", "AllowedValues": []string{"false", "true"}, "Description": inlineDescription}
 	for _, f := range functions {
 		parameters[reserved(f)] = object{"Type": "Number", "Default": -1, "MinValue": -1, "Description": reservedDescription}
 	}
@@ -130,7 +134,7 @@ func samConditions(functions []spec.Function) object {
 	unless := func(parameter, value string) object {
 		return object{"Fn::Not": []any{object{"Fn::Equals": []any{ref(parameter), value}}}}
 	}
-	conditions := object{"Tells": unless("AlarmTopic", noTopic), wakeUpsBounded: unless(wakeUpConcurrency, "0")}
+	conditions := object{"Tells": unless("AlarmTopic", noTopic), wakeUpsBounded: unless(wakeUpConcurrency, "0"), inlines: object{"Fn::Equals": []any{ref(inline), "true"}}}
 	for _, f := range functions {
 		conditions[reserves(f)] = unless(reserved(f), "-1")
 	}
@@ -144,6 +148,9 @@ func reserves(f spec.Function) string { return title(f.Role) + "Reserves" }
 const (
 	wakeUpConcurrency = "WakeUpConcurrency"
 	wakeUpsBounded    = "WakeUpsBounded" // the condition
+
+	inline  = "Inline"
+	inlines = "Inlines" // the condition
 )
 
 // samRules refuse a deployment whose wake-ups would take more of the worker than is reserved. CloudFormation compares no numbers, so that
@@ -314,6 +321,21 @@ func samFunction(resources object, f spec.Function) error {
 			"MaximumEventAgeInSeconds": spec.SchedulePeriod.Seconds(), "MaximumRetryAttempts": 0,
 		})
 	}
+	return nil
+}
+
+// samInline lets the API function settle messages where that is chosen.
+func samInline(resources object) error {
+	statements, err := allowed(inlinePermissions(), samARN)
+	if err != nil {
+		return err
+	}
+	role := title(environment.API) + "Role"
+	widened := resource("AWS::IAM::Policy", object{
+		"PolicyName": "inline", "Roles": []any{ref(role)}, "PolicyDocument": policy(statements...),
+	}).(object)
+	widened["Condition"] = inlines
+	resources[title(environment.API)+inline] = widened
 	return nil
 }
 

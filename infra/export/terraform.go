@@ -52,6 +52,7 @@ func tfVariables(functions []spec.Function) object {
 		"alarm_topic":  object{"type": "string", "description": topicDescription},
 		"architecture": object{"type": "string", "default": "arm64", "description": "Of the binary: arm64 or x86_64."},
 		"environment":  object{"type": "map(string)", "default": object{}, "description": "Variables of the application's own. Those that the module sets win."},
+		"inline":       object{"type": "bool", "default": false, "description": inlineDescription},
 		"shards": object{
 			"type": "number", "default": spec.Shards, "description": shardsDescription,
 			"validation": object{
@@ -185,9 +186,24 @@ func tfFunctions(resources object, functions []spec.Function) error {
 			}
 		}
 	}
+	if policies[environment.API+"_inline"], err = tfInline(); err != nil {
+		return err
+	}
 	resources["aws_cloudwatch_log_group"], resources["aws_iam_role"], resources["aws_iam_role_policy"] = logs, roles, policies
 	resources["aws_lambda_function"], resources["aws_lambda_function_event_invoke_config"] = made, once
 	return nil
+}
+
+// tfInline lets the API function settle messages where that is chosen.
+func tfInline() (object, error) {
+	statements, err := allowed(inlinePermissions(), tfARN)
+	if err != nil {
+		return nil, err
+	}
+	document, err := text(policy(statements...))
+	return object{
+		"count": "${var.inline ? 1 : 0}", "name": "inline", "role": "${aws_iam_role." + environment.API + ".id}", "policy": document,
+	}, err
 }
 
 func tfFunction(f spec.Function, name string) object {

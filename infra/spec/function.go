@@ -46,7 +46,7 @@ const (
 type Choices struct {
 	// Relay has new messages go through the queue of wake-ups: a function puts them there, and the worker reads no stream.
 	Relay bool
-	// Inline has the API function deliver its own messages first.
+	// Inline has the API function settle messages: it delivers its own first, or takes a provider's webhooks.
 	Inline bool
 }
 

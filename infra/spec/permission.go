@@ -35,7 +35,8 @@ func Execute() []Permission {
 	}
 }
 
-// Inline is what a function needs beside Execute and Send that delivers its own messages first.
+// Inline is what a function needs beside Execute and Send that settles messages: it delivers its own first, or takes a provider's
+// webhooks.
 func Inline() []Permission {
 	return []Permission{{[]string{"dynamodb:UpdateItem"}, []Resource{OutboxTable}}}
 }
