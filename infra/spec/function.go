@@ -61,10 +61,7 @@ func Functions(c Choices) []Function {
 		worker = append(worker, ReadStream()...)
 	}
 	reconcile := slices.Concat(Deliver(), Send(), List())
-	sweep := reconcile
-	if c.Relay {
-		sweep = append(slices.Clone(reconcile), Offer()...)
-	}
+	sweep := slices.Concat(reconcile, Offer())
 	functions := []Function{
 		{Role: environment.API, Description: "Executes operations", MemoryMiB: 512, Timeout: APITimeout, Permissions: api},
 		{Role: environment.Worker, Description: "Delivers messages of the outbox", MemoryMiB: 512, Timeout: WorkerTimeout, Permissions: worker},

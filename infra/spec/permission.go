@@ -69,7 +69,7 @@ func Send() []Permission {
 	return []Permission{{[]string{"sqs:SendMessage"}, []Resource{WakeUps, DeadLetter}}}
 }
 
-// Offer is what a sweep needs beside Send that offers messages unread: how many wake-ups wait.
+// Offer is what a sweep needs beside Send that offers messages unread (outbox.Config.WakeUpsMax): how many wake-ups wait.
 func Offer() []Permission {
 	return []Permission{{[]string{"sqs:GetQueueAttributes"}, []Resource{WakeUps}}}
 }
