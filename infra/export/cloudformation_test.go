@@ -430,6 +430,18 @@ func TestSAMBoundsWakeUpsWithTheWorker(t *testing.T) {
 	}
 }
 
+// Sweep and reconciler have eight runs a minute at once: a reservation of fewer would drop some of them, minute after minute.
+func TestSAMRefusesReservationsThatDropRuns(t *testing.T) {
+	c := cloudFormation{t, normal(t, samDocument(t))}
+	for _, role := range []string{"Sweep", "Reconcile"} {
+		rule := at(c.document, "Rules.RunsFitThe"+role)
+		want := "map[Fn::Not:[map[Fn::Contains:[[1 2 3 4 5 6 7] map[Ref:" + role + "Concurrency]]]]]"
+		if got := fmt.Sprint(at(rule, "Assertions.0.Assert")); got != want || at(rule, "RuleCondition") != nil {
+			t.Errorf("%s: the rule is %v, want %s", role, rule, want)
+		}
+	}
+}
+
 // Nothing is reserved by default, and what is chosen is the function's alone.
 func TestSAMReservesWhatIsChosen(t *testing.T) {
 	c, found := cloudFormation{t, normal(t, samDocument(t))}, 0

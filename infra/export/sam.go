@@ -53,7 +53,7 @@ func SAM() ([]byte, error) {
 		"Description":              "An application of idem: tables, queues, functions, schedules and alarms",
 		"Parameters":               samParameters(functions),
 		"Conditions":               samConditions(functions),
-		"Rules":                    samRules(),
+		"Rules":                    samRules(functions),
 		"Mappings":                 object{runShards: inputs},
 		"Globals": object{"Function": object{
 			"CodeUri": "build/", "Handler": "bootstrap", "Runtime": "provided.al2023", "Architectures": []string{"arm64"},
@@ -153,16 +153,30 @@ const (
 	inlines = "Inlines" // the condition
 )
 
-// samRules refuse a deployment whose wake-ups would take more of the worker than is reserved. CloudFormation compares no numbers, so that
-// they ask only whether a bound was chosen.
-func samRules() object {
-	return object{"WakeUpsFitTheWorker": object{
+// samRules refuse a deployment whose wake-ups would take more of the worker than is reserved, and one that reserves less for a function
+// than its runs of a minute, of which some would be dropped. CloudFormation compares no numbers: for the wake-ups they ask only whether a
+// bound was chosen, and for the runs they list what is too few.
+func samRules(functions []spec.Function) object {
+	rules := object{"WakeUpsFitTheWorker": object{
 		"RuleCondition": object{"Fn::Not": []any{object{"Fn::Contains": []any{[]string{"-1", "0"}, ref("WorkerConcurrency")}}}},
 		"Assertions": []any{object{
 			"Assert":            object{"Fn::Not": []any{object{"Fn::Equals": []any{ref(wakeUpConcurrency), "0"}}}},
 			"AssertDescription": fmt.Sprintf("WorkerConcurrency needs WakeUpConcurrency, %d less than it.", spec.WorkerElse),
 		}},
 	}}
+	var few []string
+	for n := 1; n < spec.Shards; n++ {
+		few = append(few, strconv.Itoa(n))
+	}
+	for _, f := range functions {
+		if f.Scheduled {
+			rules["RunsFitThe"+title(f.Role)] = object{"Assertions": []any{object{
+				"Assert":            object{"Fn::Not": []any{object{"Fn::Contains": []any{few, ref(reserved(f))}}}},
+				"AssertDescription": fmt.Sprintf("%s is %d or more, the function's runs of a minute, or 0 or -1.", reserved(f), spec.Shards),
+			}}}
+		}
+	}
+	return rules
 }
 
 // kept is a resource that stays when the stack goes.
