@@ -42,6 +42,7 @@ type alarmOf struct {
 	DatapointsToAlarm  int
 	EvaluationPeriods  int
 	TreatMissingData   string
+	EvaluationWindow   map[string]any
 	AlarmDescription   string
 	AlarmActions       any
 }

@@ -62,7 +62,7 @@ func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w wat
 		m.Table("Quota", p.quota, "")
 	}
 	if p.vault != nil {
-		watchBackup(m, p.vault, p.config.BackupCopy)
+		watchBackup(m, p.vault, p.config.BackupCopy, p.backedUp)
 	}
 	m.Schedules(w.rules...)
 	m.Dashboard(scope, "Dashboard", idemconstruct.DashboardProps{
