@@ -149,6 +149,11 @@ func TestAlarmsRing(t *testing.T) {
 			rings: []data{{"counted": "5 - 6", "all": "500 1 600"}, {"counted": "6000 6000 -", "all": "600000 600000 -"}},
 			quiet: []data{{"counted": "- 99 -", "all": "- 99 -"}, {"counted": "4 4 4", "all": "4 4 4"}, {"counted": "5999 5999 5999", "all": "600000 600000 600000"}, {}},
 		},
+		// A new version that answers 503 to all of a tenth of the webhooks, and less than a hundredth of them.
+		"WebhookFailed": {
+			rings: []data{{"counted": "- 3", "all": "9 300"}, {"counted": "100 -", "all": "1000 -"}},
+			quiet: []data{{"counted": "2 2", "all": "2 2"}, {"counted": "99 99", "all": "10000 10000"}, {}},
+		},
 		// Of four tables one is missing, or all. A copy counts for one of two vaults, and perhaps for both.
 		"BackupSilent": {
 			rings: []data{{"m0": "3"}, {"m0": "-"}},

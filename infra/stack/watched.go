@@ -29,6 +29,9 @@ type watched struct {
 // those, and evaluate none.
 func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w watched) {
 	m.Counts(w.functions[accepts].Function, append(idemconstruct.Counts(), counts...)...)
+	if webhook, ok := w.functions["Webhook"]; ok {
+		m.Counts(webhook.Function, webhookCounts...)
+	}
 	m.Queues(p.queues, workerTimeout)
 	w.compared.watch(m)
 	m.Heartbeats(p.config.sweepShards())
