@@ -63,7 +63,7 @@ var mayImport = map[string][]string{
 	"idem/internal/clock":           {},
 	"idem/internal/timers":          {},
 	"idem/internal/cutover":         {"idem/internal/clock", "idem/internal/flight"},
-	"idem/outbox":                   {"idem", "idem/header", "idem/internal/cutover", "idem/internal/timers", "idem/internal/translation", "idem/protocol", "idem/storage", "idem/telemetry/trace"},
+	"idem/outbox":                   {"idem", "idem/header", "idem/internal/cutover", "idem/internal/front", "idem/internal/timers", "idem/internal/translation", "idem/protocol", "idem/storage", "idem/telemetry/trace"},
 	"idem/internal/translation":     {"idem/protocol", "idem/storage"},
 	"idem/outbox/call":              {"idem", "idem/internal/clock", "idem/outbox", "idem/telemetry/trace"},
 	"idem/outbox/sqsqueue":          {"idem", "idem/outbox"},

@@ -1,5 +1,5 @@
-// Package route has the paths of the application, and nothing else: the CDK app gives each a route of the gateway, and a
-// test of the application holds them to what it serves. The package belongs to this repository's application and has no
+// Package route has what the gateway and the application must agree about: the paths, of which the CDK app gives each a route of the
+// gateway and a test of the application holds them to what it serves, and the form of a bearer token. The package belongs to this repository's application and has no
 // compatibility promise.
 package route
 
@@ -22,3 +22,9 @@ var Paying = []string{
 	"/v1/payouts",
 	"/v1/transfers",
 }
+
+// BearerForm is an Authorization header with a bearer token, as the authorizer reads it. A REST API answers 401 to any other by itself:
+// the authorizer's only way to a 401 is an error, which Lambda counts as a failed invocation. Who sent three of those would ring
+// FunctionErrors and end a deployment. It matches all of a header, because API Gateway does not say whether a part would do. A token
+// begins with a character of ASCII that is no space: the authorizer takes spaces of Unicode away, too.
+const BearerForm = `^\s*[Bb][Ee][Aa][Rr][Ee][Rr] \s*[!-~].*$`

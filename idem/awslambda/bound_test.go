@@ -5,10 +5,13 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -48,21 +51,83 @@ func serving(t *testing.T, store *memstore.Store, response idem.Response) http.H
 	if err != nil {
 		t.Fatal(err)
 	}
+	return handling(t, engine, idem.Operation{Name: "orders.create", Kind: idem.KindAtomic, Policy: idem.IETF()},
+		func(_ context.Context, tx *idem.Tx, _ *middleware.Request) (idem.Response, error) {
+			tx.Write(memstore.Write{Key: string(tx.OperationID()), Apply: func([]byte) []byte { return []byte("row") }})
+			return response, nil
+		})
+}
+
+func handling(t *testing.T, engine *idem.Engine, op idem.Operation, handler middleware.Handler) http.Handler {
+	t.Helper()
 	mw, err := middleware.New(engine, middleware.Config{Identify: func(*http.Request) (middleware.Identity, error) {
 		return middleware.Identity{Tenant: "tenant-a"}, nil
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler, err := mw.Handle(idem.Operation{Name: "orders.create", Kind: idem.KindAtomic, Policy: idem.IETF()}, middleware.Route{},
-		func(_ context.Context, tx *idem.Tx, _ *middleware.Request) (idem.Response, error) {
-			tx.Write(memstore.Write{Key: string(tx.OperationID()), Apply: func([]byte) []byte { return []byte("row") }})
-			return response, nil
-		})
+	handled, err := mw.Handle(op, middleware.Route{}, handler)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return handler
+	return handled
+}
+
+// The provider has executed what is settled within a request: where the load balancer can't return the topic's answer, its short one is
+// stored, so that neither this request nor a retry is told of a failure.
+func TestASettlementWithinARequestFitsTheFront(t *testing.T) {
+	large := idem.Response{Status: 201, Body: []byte(`"` + strings.Repeat("a", 1_200_000) + `"`)}
+	for event, short := range map[string]bool{"api-alb-payment": true, "api-http-payment": false, "api-rest-payment": false, "api-url-payment": false} {
+		serve := settlingInline(t, large).ServeHTTP
+		out, body := answered(t, sample(t, event), serve)
+		again, replayed := answered(t, sample(t, event), serve)
+		if out.StatusCode != 201 || again.StatusCode != 201 || string(replayed) != string(body) {
+			t.Errorf("%s: %d %.200s, then %d %.200s", event, out.StatusCode, body, again.StatusCode, replayed)
+			continue
+		}
+		if !short && len(body) != len(large.Body) || short && problemCode(t, body) != "response_too_large" {
+			t.Errorf("%s: %d bytes, %.200s", event, len(body), body)
+		}
+	}
+}
+
+// settlingInline is a handler whose message is delivered within the request, and settled with this.
+func settlingInline(t *testing.T, response idem.Response) http.Handler {
+	t.Helper()
+	store, err := memstore.New(memstore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := idem.New(store, idem.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	topics, err := outbox.NewTopics(outbox.Config{}, outbox.Topic{
+		Name: "orders.ship", Keys: outbox.Keys{Honoured: true, Retention: time.Hour},
+		Call: func(context.Context, storage.Message) outbox.Outcome {
+			return outbox.Delivered{Reference: "shipment-1"}
+		},
+		Settle: func(storage.Message, outbox.Outcome) (outbox.Settlement, error) {
+			return outbox.Settlement{Response: response}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	queue := memqueue.New(time.Now)
+	worker, err := outbox.NewWorker(store, topics, queue, queue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inline, err := outbox.NewInline(worker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handling(t, engine, idem.Operation{Name: "orders.create", Kind: idem.KindDeferred, Policy: idem.IETF(), Inline: inline},
+		func(_ context.Context, tx *idem.Tx, _ *middleware.Request) (idem.Response, error) {
+			tx.Send("orders.ship", []byte("{}"))
+			return idem.Response{Status: http.StatusAccepted}, nil
+		})
 }
 
 // An answer that is in the store already, by another gateway or from before, is a problem that says why.

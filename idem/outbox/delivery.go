@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -53,6 +54,8 @@ type delivery struct {
 	unheard error
 	// pauses, where set, is what the [Inline] has learnt that the delivery belongs to.
 	pauses *pauses
+	// returnable is the largest response that gets to the caller of the request which the delivery belongs to.
+	returnable int
 	// closing, where set, ends when the process takes up no more: then nothing is claimed.
 	closing <-chan struct{}
 	// cause is why the last call to the store, or the topic's Settle, failed; called that the provider was called.
@@ -74,7 +77,7 @@ func (d *desk) newDelivery(errand protocol.MessageErrand, id idem.MessageID) (*d
 	if err != nil {
 		return nil, err
 	}
-	return &delivery{desk: d, id: id, machine: protocol.Delivery{Errand: errand, Seed: translation.IDOf(seed)}}, nil
+	return &delivery{desk: d, id: id, machine: protocol.Delivery{Errand: errand, Seed: translation.IDOf(seed)}, returnable: math.MaxInt}, nil
 }
 
 // deliveryOf begins with a row that is known: it came with the wake-up, or was written by the same request.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/internal/front"
 	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -105,6 +106,7 @@ func (i *Inline) onward(ctx context.Context, x *delivery, outlives bool) (*stora
 	defer i.worker.inline.end()
 	for {
 		x.machine.Onward, x.machine.Outlives, x.pauses = true, outlives, i.pauses
+		x.returnable = front.ResponseBytesMax(ctx)
 		say, err := x.run(ctx)
 		if err != nil { // the delivery may go on
 			return nil, err

@@ -43,7 +43,7 @@ func (x *delivery) prepare(w protocol.Write) (func(context.Context) error, error
 func (x *delivery) transaction(s storage.Settlement) (func(context.Context) error, error) {
 	send, err := x.store.PrepareSettle(s)
 	if errors.Is(err, idem.ErrResponseTooLarge) && s.Record != nil {
-		s.Record.Response = x.topic.short(x.row, x.meaning(x.meant), s.Record.Response.Status)
+		s.Record.Response = x.short(x.meant, s.Record.Response.Status)
 		send, err = x.store.PrepareSettle(s)
 	}
 	switch {
@@ -173,8 +173,8 @@ func (x *delivery) recordEnd(w protocol.Write, said Settlement, now time.Time) *
 		answer = answerOf(m, w.Msg.State, x.machine.Errand == protocol.Close)
 	case m.Sealed:
 		answer = erased()
-	case said.Response.Bytes() > x.topic.ResponseBytesMax:
-		end.Response = x.topic.short(m, x.meaning(w.Said), said.Response.Status)
+	case said.Response.Bytes() > x.responseBytesMax():
+		end.Response = x.short(w.Said, said.Response.Status)
 	default:
 		end.Response = said.Response
 	}
@@ -193,6 +193,15 @@ func (x *delivery) recordEnd(w protocol.Write, said Settlement, now time.Time) *
 		end.FreeAt = end.FreeAt.Add(x.cfg.ClockSkew)
 	}
 	return end
+}
+
+// responseBytesMax is what may be stored of a final response and gets to the request's caller: every retry would get no more than the
+// request did.
+func (x *delivery) responseBytesMax() int { return min(x.topic.ResponseBytesMax, x.returnable) }
+
+// short is the response that is stored where the topic's own is too large.
+func (x *delivery) short(asked protocol.Asked, status int) idem.Response {
+	return x.topic.short(x.row, x.meaning(asked), status, x.responseBytesMax())
 }
 
 // following is the next message of a chain. Its id is the next phase's downstream key.

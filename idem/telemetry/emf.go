@@ -41,7 +41,7 @@ var metrics = func() map[string][]definition {
 		metric.ReserveCreated, metric.ReserveReplay, metric.ReserveInProgress, metric.ReserveKeyMisuse, metric.ReserveFailedRetry,
 		metric.ReserveUnknown, metric.StoreError, metric.StoreRefused, metric.QuotaRejected, metric.Unprotected, metric.Observed, metric.ZombieKey,
 		metric.ReconcileResolved, metric.ReconcileFailed, metric.RecordUnreadable,
-		metric.RunMax, metric.SealNotAuthentic, metric.TimeoutShort, metric.WebhookContradicts, metric.AuthDenied, metric.WebhookRefused,
+		metric.RunMax, metric.SealNotAuthentic, metric.TimeoutShort, metric.WebhookContradicts, metric.WebhookFailed, metric.AuthDenied, metric.WebhookRefused,
 		metric.DriftFound, metric.DriftFailed, metric.DriftLate, metric.SweepRun, metric.ReconcileRun, metric.DriftRun,
 		metric.OutboxRetried, metric.OutboxUnknown, metric.OutboxAbandoned, metric.OutboxUnknownTopic, metric.OutboxEvidenced, metric.OutboxInlinePaused,
 		metric.OutboxSettleFailed, metric.OutboxDeadLetterLost, metric.OutboxMessageGone, metric.OutboxEvidenceLate,

@@ -119,7 +119,7 @@ var every = []string{
 	"outbox.delivered", "outbox.declined", "outbox.retried", "outbox.unknown", "outbox.dead", "outbox.abandoned", "outbox.unknown_topic", "outbox.evidenced",
 	"idempotency.unprotected", "idempotency.observed", "drift.found", "drift.failed",
 	"sweep.run", "reconcile.run", "drift.run",
-	"idempotency.run_max", "seal.not_authentic", "function.timeout_short", "webhook.contradicts",
+	"idempotency.run_max", "seal.not_authentic", "function.timeout_short", "webhook.contradicts", "webhook.failed",
 	"outbox.settle_failed", "outbox.dead_letter_lost", "outbox.message_gone", "outbox.evidence_late", "outbox.evidence_differs",
 	"outbox.evidence_weak", "outbox.redriven", "outbox.closed", "outbox.inline_paused",
 }

@@ -110,7 +110,7 @@ func (c cloudFormation) facts() facts {
 	c.mappings(f)
 	c.schedules(f)
 	c.alarms(f)
-	f.permissions = c.permissions()
+	f.permissions, f.wider = c.permissions(), c.wider()
 	for _, kind := range []string{"AWS::Lambda::Function", "AWS::Serverless::Function"} {
 		c.each(kind, func(logical string, p map[string]any) {
 			variables := at(p, "Environment.Variables").(map[string]any)
@@ -319,7 +319,21 @@ func (c cloudFormation) permissions() (all []string) {
 			all = append(all, permissionsOf(c.t, name(logical), listed(at(policy, "PolicyDocument.Statement")), c.text)...)
 		}
 	})
-	c.each("AWS::IAM::Policy", func(logical string, _ map[string]any) { c.t.Errorf("%s widens a role", logical) })
+	return all
+}
+
+// wider are the permissions that a chosen parameter adds, with the condition that they depend on.
+func (c cloudFormation) wider() (all map[string][]string) {
+	all = map[string][]string{}
+	resources := c.document["Resources"].(map[string]any)
+	c.each("AWS::IAM::Policy", func(logical string, p map[string]any) {
+		condition := str(at(resources, logical+".Condition"))
+		equals := at(c.document, "Conditions."+condition+".Fn::Equals")
+		chosen := str(at(equals, "0.Ref")) + "=" + str(at(equals, "1"))
+		for _, role := range p["Roles"].([]any) {
+			all[chosen] = append(all[chosen], permissionsOf(c.t, c.text(role), listed(at(p, "PolicyDocument.Statement")), c.text)...)
+		}
+	})
 	return all
 }
 
@@ -413,6 +427,18 @@ func TestSAMBoundsWakeUpsWithTheWorker(t *testing.T) {
 	if fmt.Sprint(at(rule, "RuleCondition")) != "map[Fn::Not:[map[Fn::Contains:[[-1 0] map[Ref:WorkerConcurrency]]]]]" ||
 		fmt.Sprint(at(rule, "Assertions.0.Assert")) != "map[Fn::Not:[map[Fn::Equals:[map[Ref:WakeUpConcurrency] 0]]]]" {
 		t.Errorf("the rule is %v", rule)
+	}
+}
+
+// Sweep and reconciler have eight runs a minute at once: a reservation of fewer would drop some of them, minute after minute.
+func TestSAMRefusesReservationsThatDropRuns(t *testing.T) {
+	c := cloudFormation{t, normal(t, samDocument(t))}
+	for _, role := range []string{"Sweep", "Reconcile"} {
+		rule := at(c.document, "Rules.RunsFitThe"+role)
+		want := "map[Fn::Not:[map[Fn::Contains:[[1 2 3 4 5 6 7] map[Ref:" + role + "Concurrency]]]]]"
+		if got := fmt.Sprint(at(rule, "Assertions.0.Assert")); got != want || at(rule, "RuleCondition") != nil {
+			t.Errorf("%s: the rule is %v, want %s", role, rule, want)
+		}
 	}
 }
 

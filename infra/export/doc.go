@@ -8,6 +8,7 @@ package export
 //go:generate go test . -run TestFilesAreOfThisSchema -update
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
@@ -31,6 +32,9 @@ func tables() []table {
 func attributes(shape schema.Table) [][2]string {
 	return [][2]string{{shape.Key, "S"}, {shape.Index.Partition, "S"}, {shape.Index.Sort, "N"}}
 }
+
+// inlinePermissions are what the API's function needs beside its own that settles messages.
+func inlinePermissions() []spec.Permission { return slices.Concat(spec.Inline(), spec.Send()) }
 
 // title is a role as a part of a name: "Worker".
 func title(role string) string { return strings.ToUpper(role[:1]) + role[1:] }
@@ -67,6 +71,7 @@ func (r run) shards(of int) (own []int) {
 const (
 	shardsDescription   = "Partitions that each queue of the tables' indexes is spread over, OUTBOX_SHARDS: 500 messages a second fill one. It may be raised, and never lowered."
 	wakeUpsDescription  = "Workers that take wake-ups at once; 0 bounds them not. With WorkerConcurrency it must be chosen: %d less than that, and 2 or more. The rest is the stream's, and wake-ups that find no execution wait for six minutes."
+	inlineDescription   = "Whether the API function settles messages: handlers use outbox.NewInline, or it takes a provider's webhooks. Its role is widened for it."
 	reservedDescription = "Executions that are reserved of the account's for the function; -1 reserves none, and 0 stops it."
 )
 

@@ -22,6 +22,8 @@ type facts struct {
 	settings map[string]string
 	// permissions are "role: action on resource", one each.
 	permissions []string
+	// wider are the permissions that are added by what is chosen, such as "Inline=true".
+	wider map[string][]string
 	// functions, by role: time-out, memory and the names of their variables.
 	functions map[string]string
 	// alarms, by id: all that an alarm says.
@@ -94,7 +96,7 @@ func TestToolsAgree(t *testing.T) {
 	all := map[string]facts{"CDK": cdkFacts(t), "SAM": samFacts(t), "Terraform": terraformFacts(t)}
 	for name, holds := range map[string]func(*testing.T, map[string]facts){
 		"tables are those of the schema": tablesAreThoseOfTheSchema, "queues, mappings and schedules": queuesMappingsAndSchedulesAgree,
-		"roles may do what the spec says": rolesMayDoWhatTheSpecSays, "functions": functionsAgree, "alarms": alarmsAgree,
+		"roles may do what the spec says": rolesMayDoWhatTheSpecSays, "inline": inlineWidensTheAPIAsTheSpecSays, "functions": functionsAgree, "alarms": alarmsAgree,
 	} {
 		t.Run(name, func(t *testing.T) { holds(t, all) })
 	}
@@ -146,23 +148,45 @@ func queuesMappingsAndSchedulesAgree(t *testing.T, all map[string]facts) {
 
 // Each role may do what package spec says, and write its own log: nothing more, with any tool.
 func rolesMayDoWhatTheSpecSays(t *testing.T, all map[string]facts) {
-	var want []string
-	for _, f := range spec.Functions(spec.Choices{}) {
-		for _, p := range append(f.Permissions, spec.Permission{Actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"}, On: []spec.Resource{"own log"}}) {
-			for _, action := range p.Actions {
-				for _, on := range p.On {
-					want = append(want, f.Role+": "+action+" on "+string(on))
-				}
-			}
-		}
-	}
-	slices.Sort(want)
+	own := spec.Permission{Actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"}, On: []spec.Resource{"own log"}}
+	want := permitted(spec.Functions(spec.Choices{}), own)
 	for tool, f := range all {
 		slices.Sort(f.permissions)
 		if !slices.Equal(f.permissions, want) {
 			t.Errorf("%s allows\n%s\nwant\n%s", tool, strings.Join(f.permissions, "\n"), strings.Join(want, "\n"))
 		}
 	}
+}
+
+// An API function that settles messages, inline or as a webhook does, may do with SAM and Terraform what it may with
+// ApplicationProps.Inline, where that is chosen; nothing else widens a role.
+func inlineWidensTheAPIAsTheSpecSays(t *testing.T, all map[string]facts) {
+	without := permitted(spec.Functions(spec.Choices{}))
+	want := slices.DeleteFunc(permitted(spec.Functions(spec.Choices{Inline: true})), func(p string) bool { return slices.Contains(without, p) })
+	for tool, chosen := range map[string]string{"SAM": "Inline=true", "Terraform": "inline"} {
+		got := slices.Clone(all[tool].wider[chosen])
+		slices.Sort(got)
+		if !slices.Equal(got, want) || len(want) == 0 || len(all[tool].wider) != 1 {
+			t.Errorf("%s adds\n%v\nwant\n%s", tool, all[tool].wider, strings.Join(want, "\n"))
+		}
+	}
+	if cdk := all["CDK"].wider; len(cdk) != 0 {
+		t.Errorf("the CDK widens roles: %v", cdk)
+	}
+}
+
+// permitted are the permissions of functions, and more of each, sorted.
+func permitted(functions []spec.Function, more ...spec.Permission) (all []string) {
+	for _, f := range functions {
+		for _, p := range slices.Concat(f.Permissions, more) {
+			for _, action := range p.Actions {
+				for _, on := range p.On {
+					all = append(all, f.Role+": "+action+" on "+string(on))
+				}
+			}
+		}
+	}
+	return sorted(all)
 }
 
 func functionsAgree(t *testing.T, all map[string]facts) {

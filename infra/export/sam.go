@@ -36,6 +36,9 @@ func SAM() ([]byte, error) {
 	if err := samMappings(resources); err != nil {
 		return nil, err
 	}
+	if err := samInline(resources); err != nil {
+		return nil, err
+	}
 	samSchedules(resources, functions)
 	if err := samAlarms(resources, functions); err != nil {
 		return nil, err
@@ -50,7 +53,7 @@ func SAM() ([]byte, error) {
 		"Description":              "An application of idem: tables, queues, functions, schedules and alarms",
 		"Parameters":               samParameters(functions),
 		"Conditions":               samConditions(functions),
-		"Rules":                    samRules(),
+		"Rules":                    samRules(functions),
 		"Mappings":                 object{runShards: inputs},
 		"Globals": object{"Function": object{
 			"CodeUri": "build/", "Handler": "bootstrap", "Runtime": "provided.al2023", "Architectures": []string{"arm64"},
@@ -120,6 +123,7 @@ func samParameters(functions []spec.Function) object {
 		outboxShards: object{"Type": "String", "Default": strconv.Itoa(spec.Shards), "AllowedValues": allowed, "Description": shardsDescription},
 	}
 	parameters[wakeUpConcurrency] = object{"Type": "Number", "Default": 0, "MinValue": 0, "MaxValue": spec.MappingMax, "Description": fmt.Sprintf(wakeUpsDescription, spec.WorkerElse)}
+	parameters[inline] = object{"Type": "String", "Default": "false", "AllowedValues": []string{"false", "true"}, "Description": inlineDescription}
 	for _, f := range functions {
 		parameters[reserved(f)] = object{"Type": "Number", "Default": -1, "MinValue": -1, "Description": reservedDescription}
 	}
@@ -130,7 +134,7 @@ func samConditions(functions []spec.Function) object {
 	unless := func(parameter, value string) object {
 		return object{"Fn::Not": []any{object{"Fn::Equals": []any{ref(parameter), value}}}}
 	}
-	conditions := object{"Tells": unless("AlarmTopic", noTopic), wakeUpsBounded: unless(wakeUpConcurrency, "0")}
+	conditions := object{"Tells": unless("AlarmTopic", noTopic), wakeUpsBounded: unless(wakeUpConcurrency, "0"), inlines: object{"Fn::Equals": []any{ref(inline), "true"}}}
 	for _, f := range functions {
 		conditions[reserves(f)] = unless(reserved(f), "-1")
 	}
@@ -144,18 +148,35 @@ func reserves(f spec.Function) string { return title(f.Role) + "Reserves" }
 const (
 	wakeUpConcurrency = "WakeUpConcurrency"
 	wakeUpsBounded    = "WakeUpsBounded" // the condition
+
+	inline  = "Inline"
+	inlines = "Inlines" // the condition
 )
 
-// samRules refuse a deployment whose wake-ups would take more of the worker than is reserved. CloudFormation compares no numbers, so that
-// they ask only whether a bound was chosen.
-func samRules() object {
-	return object{"WakeUpsFitTheWorker": object{
+// samRules refuse a deployment whose wake-ups would take more of the worker than is reserved, and one that reserves less for a function
+// than its runs of a minute, of which some would be dropped. CloudFormation compares no numbers: for the wake-ups they ask only whether a
+// bound was chosen, and for the runs they list what is too few.
+func samRules(functions []spec.Function) object {
+	rules := object{"WakeUpsFitTheWorker": object{
 		"RuleCondition": object{"Fn::Not": []any{object{"Fn::Contains": []any{[]string{"-1", "0"}, ref("WorkerConcurrency")}}}},
 		"Assertions": []any{object{
 			"Assert":            object{"Fn::Not": []any{object{"Fn::Equals": []any{ref(wakeUpConcurrency), "0"}}}},
 			"AssertDescription": fmt.Sprintf("WorkerConcurrency needs WakeUpConcurrency, %d less than it.", spec.WorkerElse),
 		}},
 	}}
+	var few []string
+	for n := 1; n < spec.Shards; n++ {
+		few = append(few, strconv.Itoa(n))
+	}
+	for _, f := range functions {
+		if f.Scheduled {
+			rules["RunsFitThe"+title(f.Role)] = object{"Assertions": []any{object{
+				"Assert":            object{"Fn::Not": []any{object{"Fn::Contains": []any{few, ref(reserved(f))}}}},
+				"AssertDescription": fmt.Sprintf("%s is %d or more, the function's runs of a minute, or 0 or -1.", reserved(f), spec.Shards),
+			}}}
+		}
+	}
+	return rules
 }
 
 // kept is a resource that stays when the stack goes.
@@ -314,6 +335,21 @@ func samFunction(resources object, f spec.Function) error {
 			"MaximumEventAgeInSeconds": spec.SchedulePeriod.Seconds(), "MaximumRetryAttempts": 0,
 		})
 	}
+	return nil
+}
+
+// samInline lets the API function settle messages where that is chosen.
+func samInline(resources object) error {
+	statements, err := allowed(inlinePermissions(), samARN)
+	if err != nil {
+		return err
+	}
+	role := title(environment.API) + "Role"
+	widened := resource("AWS::IAM::Policy", object{
+		"PolicyName": "inline", "Roles": []any{ref(role)}, "PolicyDocument": policy(statements...),
+	}).(object)
+	widened["Condition"] = inlines
+	resources[title(environment.API)+inline] = widened
 	return nil
 }
 

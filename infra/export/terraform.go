@@ -41,17 +41,19 @@ func Terraform() ([]byte, error) {
 }
 
 func tfVariables(functions []spec.Function) object {
-	var roles []string
+	var roles, scheduled []string
 	for _, f := range functions {
-		roles = append(roles, f.Role)
+		if roles = append(roles, f.Role); f.Scheduled {
+			scheduled = append(scheduled, f.Role)
+		}
 	}
-	names := `"` + strings.Join(roles, `", "`) + `"`
 	return object{
 		"name":         object{"type": "string", "description": "Begins the name of every resource."},
 		"package":      object{"type": "string", "description": "Path of the zip file with the binary of all functions, bootstrap."},
 		"alarm_topic":  object{"type": "string", "description": topicDescription},
 		"architecture": object{"type": "string", "default": "arm64", "description": "Of the binary: arm64 or x86_64."},
 		"environment":  object{"type": "map(string)", "default": object{}, "description": "Variables of the application's own. Those that the module sets win."},
+		"inline":       object{"type": "bool", "default": false, "description": inlineDescription},
 		"shards": object{
 			"type": "number", "default": spec.Shards, "description": shardsDescription,
 			"validation": object{
@@ -62,14 +64,17 @@ func tfVariables(functions []spec.Function) object {
 		"concurrency": object{
 			"type": "map(number)", "default": object{}, "description": "By function (" + strings.Join(roles, ", ") + "). " + reservedDescription,
 			"validation": object{
-				"condition": fmt.Sprintf(`${alltrue([for name, value in var.concurrency : contains([%s], name) && value >= -1 && floor(value) == value && (name != "worker" || value <= 0 || value >= %d)])}`,
-					names, spec.WorkerElse+spec.MappingMin),
-				"error_message": fmt.Sprintf("concurrency has whole numbers, -1 or more, for %s; of worker -1, 0, or %d or more: its wake-ups get %d less.",
-					strings.Join(roles, ", "), spec.WorkerElse+spec.MappingMin, spec.WorkerElse),
+				"condition": fmt.Sprintf(`${alltrue([for name, value in var.concurrency : contains([%s], name) && value >= -1 && floor(value) == value && (name != "worker" || value <= 0 || value >= %d) && (!contains([%s], name) || value <= 0 || value >= %d)])}`,
+					quoted(roles), spec.WorkerElse+spec.MappingMin, quoted(scheduled), spec.Shards),
+				"error_message": fmt.Sprintf("concurrency has whole numbers, -1 or more, for %s; of worker -1, 0, or %d or more: its wake-ups get %d less; of %s -1, 0, or %d or more: their runs of a minute.",
+					strings.Join(roles, ", "), spec.WorkerElse+spec.MappingMin, spec.WorkerElse, strings.Join(scheduled, " and "), spec.Shards),
 			},
 		},
 	}
 }
+
+// quoted are names as the elements of a list in Terraform's language.
+func quoted(names []string) string { return `"` + strings.Join(names, `", "`) + `"` }
 
 func tfOutputs(functions []spec.Function) object {
 	outputs := object{
@@ -185,9 +190,24 @@ func tfFunctions(resources object, functions []spec.Function) error {
 			}
 		}
 	}
+	if policies[environment.API+"_inline"], err = tfInline(); err != nil {
+		return err
+	}
 	resources["aws_cloudwatch_log_group"], resources["aws_iam_role"], resources["aws_iam_role_policy"] = logs, roles, policies
 	resources["aws_lambda_function"], resources["aws_lambda_function_event_invoke_config"] = made, once
 	return nil
+}
+
+// tfInline lets the API function settle messages where that is chosen.
+func tfInline() (object, error) {
+	statements, err := allowed(inlinePermissions(), tfARN)
+	if err != nil {
+		return nil, err
+	}
+	document, err := text(policy(statements...))
+	return object{
+		"count": "${var.inline ? 1 : 0}", "name": "inline", "role": "${aws_iam_role." + environment.API + ".id}", "policy": document,
+	}, err
 }
 
 func tfFunction(f spec.Function, name string) object {

@@ -63,11 +63,14 @@ type terraform struct {
 	document map[string]any
 }
 
+// choosing is the count of a resource that a variable adds.
+var choosing = regexp.MustCompile(`^\$\{var\.(\w+) \? 1 : 0\}$`)
+
 func terraformFacts(t *testing.T) facts {
 	t.Helper()
 	_, document := terraformFile(t)
 	m := terraform{t, document}
-	f := facts{tables: map[string]tableFacts{}, settings: map[string]string{}, functions: map[string]string{}, alarms: map[string]alarmFacts{}}
+	f := facts{tables: map[string]tableFacts{}, settings: map[string]string{}, functions: map[string]string{}, alarms: map[string]alarmFacts{}, wider: map[string][]string{}}
 	for name, p := range m.all("aws_dynamodb_table") {
 		f.tables[name] = m.table(p)
 	}
@@ -75,11 +78,17 @@ func terraformFacts(t *testing.T) facts {
 	m.mappings(f)
 	m.alarms(f)
 	m.schedules(f)
-	for role, p := range m.all("aws_iam_role_policy") {
-		if at(p, "role") != "${aws_iam_role."+role+".id}" {
-			t.Errorf("the policy %s is of %v", role, at(p, "role"))
+	for name, p := range m.all("aws_iam_role_policy") {
+		role := owner(at(p, "role"))
+		permissions := permissionsOf(t, role, m.json(at(p, "policy"))["Statement"].([]any), plainARN)
+		switch chosen := choosing.FindStringSubmatch(str(at(p, "count"))); {
+		case chosen != nil:
+			f.wider[chosen[1]] = append(f.wider[chosen[1]], permissions...)
+		case at(p, "count") != nil || role != name:
+			t.Errorf("the policy %s is of %v, with %v", name, at(p, "role"), at(p, "count"))
+		default:
+			f.permissions = append(f.permissions, permissions...)
 		}
-		f.permissions = append(f.permissions, permissionsOf(t, role, m.json(at(p, "policy"))["Statement"].([]any), plainARN)...)
 	}
 	m.functions(f)
 	return f

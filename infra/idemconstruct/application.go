@@ -42,7 +42,8 @@ type ApplicationProps struct {
 	// Relay has new messages go through the queue of wake-ups, which is fair between tenants; WorkerConcurrency then bounds all
 	// deliveries. Default: the worker reads the outbox table's stream itself.
 	Relay bool
-	// Inline lets the API function deliver its own messages within the request (outbox.NewInline). Default: it may not.
+	// Inline lets the API function settle messages: it delivers its own within the request (outbox.NewInline), or takes a provider's
+	// webhooks. Default: it may not.
 	Inline bool
 	// WorkerConcurrency bounds how many workers take wake-ups at once, 2 to 1000. Default: what Reserved leaves to the worker after a
 	// margin of 10 and, without a Relay, after 10 batches of each of the 4 shards of a new table's stream; no bound without Reserved.

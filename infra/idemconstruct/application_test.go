@@ -42,6 +42,8 @@ var (
 		"Allow dynamodb:DescribeStream dynamodb:GetRecords dynamodb:GetShardIterator on TablesOutbox.StreamArn",
 		"Allow dynamodb:ListStreams on TablesOutbox.Arn/stream/*",
 	}
+	// offers is what a sweep needs with outbox.Config.WakeUpsMax.
+	offers   = "Allow sqs:GetQueueAttributes on QueuesWakeUps.Arn"
 	consumes = "Allow sqs:DeleteMessage sqs:GetQueueAttributes sqs:ReceiveMessage on QueuesWakeUps.Arn"
 )
 
@@ -54,13 +56,13 @@ func TestEachRoleMayDoWhatItNeedsAndNoMore(t *testing.T) {
 		"worker reads the stream": {idemconstruct.ApplicationProps{}, map[string][]string{
 			"Api":       append(slices.Clone(executes), logs("Api")),
 			"Worker":    append(slices.Concat(delivers, streams), consumes, logs("Worker")),
-			"Sweep":     append(slices.Clone(sweeps), logs("Sweep")),
+			"Sweep":     append(slices.Clone(sweeps), offers, logs("Sweep")),
 			"Reconcile": append(slices.Clone(sweeps), logs("Reconcile")),
 		}},
 		"relay and inline": {idemconstruct.ApplicationProps{Relay: true, Inline: true}, map[string][]string{
 			"Api":       append(slices.Clone(executes), "Allow dynamodb:UpdateItem on TablesOutbox.Arn", delivers[2], delivers[3], logs("Api")),
 			"Worker":    append(slices.Clone(delivers), consumes, logs("Worker")),
-			"Sweep":     append(slices.Clone(sweeps), "Allow sqs:GetQueueAttributes on QueuesWakeUps.Arn", logs("Sweep")),
+			"Sweep":     append(slices.Clone(sweeps), offers, logs("Sweep")),
 			"Reconcile": append(slices.Clone(sweeps), logs("Reconcile")),
 			"Relay":     append(slices.Clone(streams), delivers[2], delivers[3], logs("Relay")),
 		}},

@@ -1,6 +1,8 @@
 package idemconstruct
 
 import (
+	"slices"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/constructs-go/constructs/v10"
@@ -46,10 +48,10 @@ func (a *Audit) OperatorReadStatements(tables *Tables) []awsiam.PolicyStatement 
 }
 
 // OperatorWriteStatements is what an operator needs beside OperatorReadStatements who changes what is stuck: settlements write
-// the application's own tables too, which its author grants, and wake-ups and dead letters are the queues'. Nobody may delete
+// the application's own tables too, which its author grants, and wake-ups, how many wait, and dead letters are the queues'. Nobody may delete
 // an entry.
 func (a *Audit) OperatorWriteStatements(tables *Tables, queues *Queues) []awsiam.PolicyStatement {
-	statements := append(tables.DeliverStatements(), queues.SendStatements()...)
+	statements := slices.Concat(tables.DeliverStatements(), queues.SendStatements(), queues.OfferStatements())
 	return append(statements,
 		Allow([]string{"dynamodb:PutItem", "dynamodb:UpdateItem"}, a.Table.TableArn()),
 		Allow([]string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility"}, queues.DeadLetter.QueueArn()),

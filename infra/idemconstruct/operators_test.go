@@ -53,7 +53,7 @@ func TestOperatorsMayDoWhatTheyNeedAndNoMore(t *testing.T) {
 			"Allow ConditionCheckItem DeleteItem PutItem UpdateItem on Orders.Arn", "Allow ConditionCheckItem GetItem PutItem UpdateItem on TablesIdempotency.Arn",
 			"Allow GetItem PutItem UpdateItem on TablesOutbox.Arn", "Allow PutItem UpdateItem on OperatorsAuditTable.Arn",
 			"Allow sqs:ChangeMessageVisibility sqs:DeleteMessage sqs:ReceiveMessage on QueuesDeadLetter.Arn",
-			"Allow sqs:SendMessage on QueuesDeadLetter.Arn", "Allow sqs:SendMessage on QueuesWakeUps.Arn",
+			"Allow sqs:GetQueueAttributes on QueuesWakeUps.Arn", "Allow sqs:SendMessage on QueuesDeadLetter.Arn", "Allow sqs:SendMessage on QueuesWakeUps.Arn",
 		},
 	} {
 		if !slices.Equal(got[name], want) {

@@ -12,7 +12,8 @@ const (
 // QueueAlarms are on the queues themselves, whose metrics are SQS's. Each rings in two of three minutes: a single one may
 // be a restart's.
 func QueueAlarms(workerTimeout time.Duration) []Alarm {
-	// Older than any wake-up gets that is only waiting: and one visibility time-out after a worker that died.
+	// Older than any wake-up gets that is only waiting: and one visibility time-out after a worker that died. A wake-up that a worker takes
+	// and fails to deliver is not seen here: SQS leaves those out that were received three times. DueOld is for them.
 	wakeUpAgeMax := wakeUpDelayMax + Visibility(workerTimeout, BatchRecords)
 	alarms := []Alarm{
 		{
@@ -25,7 +26,7 @@ func QueueAlarms(workerTimeout time.Duration) []Alarm {
 		},
 		{
 			ID: "WakeUpsLate", Metrics: []Metric{ofQueue(WakeUps, "ApproximateAgeOfOldestMessage")}, Threshold: wakeUpAgeMax.Seconds(),
-			Description: "Wake-ups are older than any delay: the worker fails, is throttled, or can't keep up. Nothing is lost; operations stay pending.",
+			Description: "Wake-ups are older than any delay, and nobody takes them: the worker is throttled, can't keep up, or the mapping is off. Nothing is lost; operations stay pending.",
 		},
 	}
 	for i := range alarms {

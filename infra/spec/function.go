@@ -46,7 +46,7 @@ const (
 type Choices struct {
 	// Relay has new messages go through the queue of wake-ups: a function puts them there, and the worker reads no stream.
 	Relay bool
-	// Inline has the API function deliver its own messages first.
+	// Inline has the API function settle messages: it delivers its own first, or takes a provider's webhooks.
 	Inline bool
 }
 
@@ -61,10 +61,7 @@ func Functions(c Choices) []Function {
 		worker = append(worker, ReadStream()...)
 	}
 	reconcile := slices.Concat(Deliver(), Send(), List())
-	sweep := reconcile
-	if c.Relay {
-		sweep = append(slices.Clone(reconcile), Offer()...)
-	}
+	sweep := slices.Concat(reconcile, Offer())
 	functions := []Function{
 		{Role: environment.API, Description: "Executes operations", MemoryMiB: 512, Timeout: APITimeout, Permissions: api},
 		{Role: environment.Worker, Description: "Delivers messages of the outbox", MemoryMiB: 512, Timeout: WorkerTimeout, Permissions: worker},

@@ -35,7 +35,8 @@ func Execute() []Permission {
 	}
 }
 
-// Inline is what a function needs beside Execute and Send that delivers its own messages first.
+// Inline is what a function needs beside Execute and Send that settles messages: it delivers its own first, or takes a provider's
+// webhooks.
 func Inline() []Permission {
 	return []Permission{{[]string{"dynamodb:UpdateItem"}, []Resource{OutboxTable}}}
 }
@@ -68,7 +69,7 @@ func Send() []Permission {
 	return []Permission{{[]string{"sqs:SendMessage"}, []Resource{WakeUps, DeadLetter}}}
 }
 
-// Offer is what a sweep needs beside Send that offers messages unread: how many wake-ups wait.
+// Offer is what a sweep needs beside Send that offers messages unread (outbox.Config.WakeUpsMax): how many wake-ups wait.
 func Offer() []Permission {
 	return []Permission{{[]string{"sqs:GetQueueAttributes"}, []Resource{WakeUps}}}
 }

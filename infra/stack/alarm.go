@@ -42,6 +42,14 @@ var counts = []idemconstruct.Count{
 	},
 }
 
+// webhookCounts are those on what the webhook function counts, by its own calls: among those of the gateway too few fail to be seen.
+var webhookCounts = []idemconstruct.Count{
+	{
+		ID: "WebhookFailed", Metric: metric.WebhookFailed, Threshold: 3, Percent: 1, Period: 5 * time.Minute, Periods: 1, OfLast: 2,
+		Description: "At least 1 % of the calls of the webhook function in five minutes, and at least 3, are signed webhooks that were answered with 503. Nothing of them was acknowledged; the provider sends them again.",
+	},
+}
+
 func newMonitor(scope constructs.Construct, config Config) *idemconstruct.Monitor {
 	return idemconstruct.NewMonitor(scope, "Alarms", idemconstruct.MonitorProps{
 		Topic: config.AlarmTopic, Service: config.Stack, Runbooks: "docs/operator.md", Plain: config.Local,

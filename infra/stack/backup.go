@@ -20,6 +20,13 @@ import (
 // table was deleted.
 const backupDays = 35
 
+// A job begins within hours of its time, 03:00 of UTC, and has ended within others, which count from that time too: AWS's own bound is a
+// week. So a night's jobs are those of one day.
+const (
+	backupStartHours = 8
+	backupHours      = 12
+)
+
 // copyActions are what is done with each backup besides: nil where it stays where it is.
 func copyActions(stack awscdk.Stack, vault string) *[]*awsbackup.BackupPlanCopyActionProps {
 	if vault == "" {
@@ -50,6 +57,8 @@ func addBackup(stack awscdk.Stack, there, copies string, tables ...awsdynamodb.I
 		BackupPlanRules: &[]awsbackup.BackupPlanRule{awsbackup.NewBackupPlanRule(&awsbackup.BackupPlanRuleProps{
 			RuleName:           jsii.String("Daily"),
 			ScheduleExpression: awsevents.Schedule_Cron(&awsevents.CronOptions{Hour: jsii.String("3"), Minute: jsii.String("0")}),
+			StartWindow:        awscdk.Duration_Hours(jsii.Number(backupStartHours)),
+			CompletionWindow:   awscdk.Duration_Hours(jsii.Number(backupHours)),
 			DeleteAfter:        awscdk.Duration_Days(jsii.Number(backupDays)),
 			CopyActions:        copyActions(stack, copies),
 		})},
@@ -67,55 +76,80 @@ func addBackup(stack awscdk.Stack, there, copies string, tables ...awsdynamodb.I
 	return vault
 }
 
-// The alarms on backups. AWS Backup starts a job within eight hours of its time, so a day and a bit: the last job of a day ends at
-// any time of these. A copy begins when its backup has ended.
-const (
-	backupPeriod  = time.Hour
-	backupPeriods = 34
-	copyPeriods   = 40
-)
+// What failed is told within two hours of it. What is missing is known when the day is over.
+const failedPeriod, missingPeriod = time.Hour, 24 * time.Hour
 
-// watchBackup rings where a job has failed, and where none has ended well for longer than from one night's to the next one's; of the
-// copies to the vault of the ARN copies too, where there is one.
-func watchBackup(m *idemconstruct.Monitor, vault awsbackup.IBackupVault, copies string) {
-	here := []*string{vault.BackupVaultName()}
-	m.Add(idemconstruct.Watch{
-		ID: "BackupSilent", Metric: jobs(here, "NumberOfBackupJobsCompleted"), Threshold: 1, Periods: backupPeriods, OfLast: backupPeriods, Heartbeat: true,
-		Description: "No backup of a table has ended well since the night before the last. Point-in-time recovery goes on; a table that is deleted would be lost.",
+// watchBackup rings where a job has failed, and where a day had fewer than one of each table that ended well; of the copies to the vault of
+// the ARN copies too, where there is one.
+func watchBackup(m *idemconstruct.Monitor, vault awsbackup.IBackupVault, copies string, tables int) {
+	here := jobs{vault.BackupVaultName()}
+	everyDay(m, idemconstruct.Watch{
+		ID: "BackupSilent", Metric: here.sum(missingPeriod, "NumberOfBackupJobsCompleted"), Threshold: float64(tables),
+		Description: "Yesterday, by UTC, not all tables had a backup that ended well. Point-in-time recovery goes on; a table that is deleted would be lost.",
 	})
 	m.Add(idemconstruct.Watch{
-		ID: "BackupFailed", Metric: jobs(here, "NumberOfBackupJobsFailed", "NumberOfBackupJobsAborted", "NumberOfBackupJobsExpired"), Threshold: 1, Periods: 1, OfLast: 2,
+		ID: "BackupFailed", Metric: here.sum(failedPeriod, "NumberOfBackupJobsFailed", "NumberOfBackupJobsAborted", "NumberOfBackupJobsExpired"), Threshold: 1, Periods: 1, OfLast: 2,
 		Description: "A backup of a table has failed, was ended, or did not begin in time. The next one is tried the next night.",
 	})
 	if copies == "" {
 		return
 	}
 	// AWS does not say whether a copy counts for the vault that it is of or for the one that it is in.
-	either := []*string{vault.BackupVaultName(), jsii.String(copies[strings.LastIndex(copies, ":")+1:])}
-	m.Add(idemconstruct.Watch{
-		ID: "BackupCopySilent", Metric: jobs(either, "NumberOfCopyJobsCompleted"), Threshold: 1, Periods: copyPeriods, OfLast: copyPeriods, Heartbeat: true,
-		Description: "No backup has been copied to the other vault since the night before the last. Backups go on here; a fail-over would have none of the last day.",
+	either := jobs{vault.BackupVaultName(), jsii.String(copies[strings.LastIndex(copies, ":")+1:])}
+	everyDay(m, idemconstruct.Watch{
+		ID: "BackupCopySilent", Metric: either.most(missingPeriod, "NumberOfCopyJobsCompleted"), Threshold: float64(tables),
+		Description: "Yesterday, by UTC, not all tables had a backup that was copied to the other vault. Backups go on here; a fail-over would lack the last day.",
 	})
 	m.Add(idemconstruct.Watch{
-		ID: "BackupCopyFailed", Metric: jobs(either, "NumberOfCopyJobsFailed"), Threshold: 1, Periods: 1, OfLast: 2,
+		ID: "BackupCopyFailed", Metric: either.sum(failedPeriod, "NumberOfCopyJobsFailed"), Threshold: 1, Periods: 1, OfLast: 2,
 		Description: "A backup could not be copied to the other vault. The next one is tried the next night.",
 	})
 }
 
-// jobs are those of some kinds and vaults, counted together.
-func jobs(vaults []*string, names ...string) awscloudwatch.IMetric {
+// everyDay adds an alarm that rings after a day of UTC with less. A day that slides along, which is CloudWatch's default, has no job in it
+// where one night's are later than those of the night before.
+func everyDay(m *idemconstruct.Monitor, w idemconstruct.Watch) {
+	w.Periods, w.OfLast, w.Heartbeat = 1, 1, true
+	m.Add(w)
+	alarm := m.Alarms()[w.ID].Node().DefaultChild().(awscloudwatch.CfnAlarm)
+	alarm.SetEvaluationWindow(&awscloudwatch.CfnAlarm_EvaluationWindowProperty{
+		WallClockWindow: &awscloudwatch.CfnAlarm_WallClockWindowProperty{Timezone: jsii.String("UTC")},
+	})
+}
+
+// jobs are those of vaults.
+type jobs []*string
+
+// sum counts jobs of some kinds, of all vaults together.
+func (j jobs) sum(period time.Duration, kinds ...string) awscloudwatch.IMetric {
+	metrics, terms := j.counted(period, kinds...)
+	return counting(strings.Join(terms, " + "), period, metrics)
+}
+
+// most counts jobs of a kind in that of two vaults that has more of them.
+func (j jobs) most(period time.Duration, kind string) awscloudwatch.IMetric {
+	metrics, terms := j.counted(period, kind)
+	return counting(fmt.Sprintf("IF(%[1]s >= %[2]s, %[1]s, %[2]s)", terms[0], terms[1]), period, metrics)
+}
+
+// counted are the metrics of some kinds of jobs, and what each is in an expression: no jobs are 0.
+func (j jobs) counted(period time.Duration, kinds ...string) (map[string]awscloudwatch.IMetric, []string) {
 	metrics, terms := map[string]awscloudwatch.IMetric{}, []string{}
-	for _, name := range names {
-		for _, vault := range vaults {
+	for _, kind := range kinds {
+		for _, vault := range j {
 			id := fmt.Sprintf("m%d", len(terms))
 			metrics[id] = awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
-				Namespace: jsii.String("AWS/Backup"), MetricName: jsii.String(name), Statistic: jsii.String("Sum"),
-				Period: awscdk.Duration_Hours(jsii.Number(backupPeriod.Hours())), DimensionsMap: &map[string]*string{"BackupVaultName": vault},
+				Namespace: jsii.String("AWS/Backup"), MetricName: jsii.String(kind), Statistic: jsii.String("Sum"),
+				Period: awscdk.Duration_Hours(jsii.Number(period.Hours())), DimensionsMap: &map[string]*string{"BackupVaultName": vault},
 			})
 			terms = append(terms, "FILL("+id+", 0)")
 		}
 	}
+	return metrics, terms
+}
+
+func counting(expression string, period time.Duration, metrics map[string]awscloudwatch.IMetric) awscloudwatch.IMetric {
 	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
-		Expression: jsii.String(strings.Join(terms, " + ")), UsingMetrics: &metrics, Period: awscdk.Duration_Hours(jsii.Number(backupPeriod.Hours())),
+		Expression: jsii.String(expression), UsingMetrics: &metrics, Period: awscdk.Duration_Hours(jsii.Number(period.Hours())),
 	})
 }

@@ -29,7 +29,7 @@ func TestBackup(t *testing.T) {
 		if vault.DeletionPolicy != "Retain" || vault.UpdateReplacePolicy != "Retain" {
 			t.Errorf("the vault is %s, %s; want Retain", vault.DeletionPolicy, vault.UpdateReplacePolicy)
 		}
-		// Each alarm counts jobs of this vault. Without any for longer than from one night to the end of the next, it rings.
+		// Each alarm counts jobs of this vault.
 		counted := map[string]int{}
 		for _, id := range []string{"BackupSilent", "BackupFailed"} {
 			a := template.alarms(t)[id]
@@ -41,17 +41,15 @@ func TestBackup(t *testing.T) {
 				if counted[of.MetricName]++; of.Namespace != "AWS/Backup" || len(of.Dimensions) != 1 || of.Dimensions[0].Name != "BackupVaultName" || plain(of.Dimensions[0].Value) != "BackupVault.BackupVaultName" {
 					t.Errorf("%s looks at %+v", id, of)
 				}
-				if hours := term.MetricStat.Period / 3600 * float64(a.EvaluationPeriods); id == "BackupSilent" && (hours < 24+8+1 || hours > 36) {
-					t.Errorf("%s rings after %v hours", id, hours)
-				}
 			}
 		}
+		eachDay(t, template.alarms(t)["BackupSilent"])
 		if len(counted) != 4 {
 			t.Errorf("jobs are counted by %v", counted)
 		}
 		copiesAreWatched(t, template.alarms(t), chosen(variant, "backupCopy"))
 		template.has(t, "AWS::Backup::BackupPlan", map[string]any{"BackupPlan": map[string]any{"BackupPlanRule": []any{map[string]any{
-			"RuleName": "Daily", "ScheduleExpression": "cron(0 3 * * ? *)", "Lifecycle": map[string]any{"DeleteAfterDays": 35},
+			"RuleName": "Daily", "ScheduleExpression": "cron(0 3 * * ? *)", "StartWindowMinutes": 480, "CompletionWindowMinutes": 720, "Lifecycle": map[string]any{"DeleteAfterDays": 35},
 		}}}})
 		copied := template.only(t, "AWS::Backup::BackupPlan", "BackupPlan").Properties["BackupPlan"].(map[string]any)["BackupPlanRule"].([]any)[0].(map[string]any)["CopyActions"]
 		var want any
@@ -85,6 +83,20 @@ func TestBackup(t *testing.T) {
 	})
 }
 
+// eachDay demands that an alarm looks at one day of UTC, in which a night's jobs begin and end, and has a job of each table: a window
+// that slides would have those of no night in it, or of two, where one night's are later than another's.
+func eachDay(t *testing.T, a alarmOf) {
+	t.Helper()
+	for _, term := range a.Metrics {
+		if term.MetricStat.Period != 0 && term.MetricStat.Period != 24*3600 {
+			t.Errorf("%s counts %v seconds", a.id, term.MetricStat.Period)
+		}
+	}
+	if a.Threshold != 4 || a.EvaluationPeriods != 1 || a.DatapointsToAlarm != 1 || fmt.Sprint(a.EvaluationWindow) != "map[WallClockWindow:map[Timezone:UTC]]" {
+		t.Errorf("%s rings below %v in %d of %d days of %v", a.id, a.Threshold, a.DatapointsToAlarm, a.EvaluationPeriods, a.EvaluationWindow)
+	}
+}
+
 // A copy that fails each night is no failed backup: without alarms of its own it would be found when the Region is gone.
 func copiesAreWatched(t *testing.T, alarms map[string]alarmOf, copied bool) {
 	t.Helper()
@@ -98,6 +110,9 @@ func copiesAreWatched(t *testing.T, alarms map[string]alarmOf, copied bool) {
 			if of := term.MetricStat.Metric; of.MetricName == name && of.Namespace == "AWS/Backup" && len(of.Dimensions) == 1 && of.Dimensions[0].Name == "BackupVaultName" {
 				vaults[plain(of.Dimensions[0].Value)] = true
 			}
+		}
+		if id == "BackupCopySilent" && copied {
+			eachDay(t, a)
 		}
 		if copied && (!vaults["BackupVault.BackupVaultName"] || !vaults["payments"] || len(a.Metrics) != 3) {
 			t.Errorf("%s looks at %s of %v in %+v", id, name, vaults, a.Metrics)

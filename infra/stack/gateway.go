@@ -152,7 +152,7 @@ func restAuthorization(api awsapigateway.RestApi, authorizer awslambda.IFunction
 		&awsapigateway.TokenAuthorizerProps{
 			Handler:         authorizer,
 			ResultsCacheTtl: awscdk.Duration_Seconds(jsii.Number(authorizationCacheSeconds)),
-			ValidationRegex: jsii.String(bearerForm),
+			ValidationRegex: jsii.String(route.BearerForm),
 		})
 	problemResponse(api, "Unauthorized", awsapigateway.ResponseType_UNAUTHORIZED(), http.StatusUnauthorized,
 		"unauthorized", "The Authorization header is missing or is not a bearer token.")
@@ -162,11 +162,6 @@ func restAuthorization(api awsapigateway.RestApi, authorizer awslambda.IFunction
 		"idempotency_store_unavailable", "The caller could not be authenticated now.")
 	return method
 }
-
-// bearerForm is an Authorization header with a bearer token, as the authorizer reads it. A REST API answers 401 to any other by itself: the
-// authorizer's only way to a 401 is an error, which Lambda counts as a failed invocation. Who sent three of those would ring
-// FunctionErrors and end a deployment. It matches all of a header, because API Gateway does not say whether a part would do.
-const bearerForm = `^\s*[Bb][Ee][Aa][Rr][Ee][Rr] \s*\S.*$`
 
 // restPayments is the path of the resource that payments are made at: the nearest proxy above them.
 func restPayments(served behind) string {

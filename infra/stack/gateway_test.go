@@ -95,7 +95,7 @@ func TestOnlyBearerTokensReachTheAuthorizer(t *testing.T) {
 		bearer := regexp.MustCompile(r.Properties["IdentityValidationExpression"].(string))
 		for header, passes := range map[string]bool{
 			"Bearer idem_live_x": true, "bearer x": true, "BEARER   x": true, " Bearer x ": true, "Bearer x y": true, "Bearer \tx": true,
-			"": false, " ": false, "Basic x": false, "foo": false, "Bearer": false, "Bearer ": false, "Bearer  ": false, "Bearerx": false, "Bearer\tx": false, "x Bearer y": false,
+			"": false, " ": false, "Basic x": false, "foo": false, "Bearer": false, "Bearer ": false, "Bearer  ": false, "Bearerx": false, "Bearer\tx": false, "Bearer \u00a0": false, "Bearer \u0085": false, "Bearer \u3000": false, "x Bearer y": false,
 		} {
 			if bearer.MatchString(header) != passes {
 				t.Errorf("%q reaches the authorizer: %v", header, !passes)

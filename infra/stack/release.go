@@ -83,12 +83,18 @@ var stopsRelease = []string{
 
 const releaseHarm = "ReleaseHarm"
 
-// stopsReleaseOf are the alarms that end the deployment of one function, beside releaseHarm and its own FunctionErrors and ReleaseErrors.
+// stopsEvery are alarms that end every deployment, too, and ring at more than one line. A worker that DynamoDB refuses gives its batches
+// back one by one, so that no invocation fails, and the version before delivers what comes back.
+var stopsEvery = []string{"StoreRefused"}
+
+// stopsReleaseOf are the alarms that end the deployment of one function, beside those of every one and its own FunctionErrors and
+// ReleaseErrors.
 var stopsReleaseOf = map[string][]string{
 	accepts:      {"GatewayErrors", "StoreError"},
 	"Authorizer": {"GatewayErrors"},
 	"Worker":     {"DueOld"},
 	"Relay":      {"StreamLate"},
+	"Webhook":    {"WebhookFailed"},
 }
 
 // readRelease reads how a deployment goes, and which way. A stopped stack has no calls that could be shifted: its aliases are moved at
@@ -168,7 +174,7 @@ func watchHarm(m *idemconstruct.Monitor) {
 // stopping are the alarms that end the deployment of a function.
 func stopping(id string, alarms map[string]awscloudwatch.IAlarm) *[]interfacesawscloudwatch.IAlarmRef {
 	var all []interfacesawscloudwatch.IAlarmRef
-	for _, name := range slices.Concat([]string{releaseHarm, "FunctionErrors" + id, "ReleaseErrors" + id}, stopsReleaseOf[id]) {
+	for _, name := range slices.Concat([]string{releaseHarm, "FunctionErrors" + id, "ReleaseErrors" + id}, stopsEvery, stopsReleaseOf[id]) {
 		alarm, ok := alarms[name]
 		if !ok {
 			panic("stack: no alarm " + name)

@@ -160,7 +160,9 @@ func TestAlarmsTakeAReleaseBack(t *testing.T) {
 				}
 			}
 		}
-		own := map[string][]string{"Api": {"GatewayErrors", "StoreError"}, "Authorizer": {"GatewayErrors"}, "Worker": {"DueOld"}, "Relay": {"StreamLate"}}
+		own := map[string][]string{
+			"Api": {"GatewayErrors", "StoreError"}, "Authorizer": {"GatewayErrors"}, "Worker": {"DueOld"}, "Relay": {"StreamLate"}, "Webhook": {"WebhookFailed"},
+		}
 		for name, group := range groups {
 			function := strings.TrimPrefix(name, "Release")
 			var alarms []string
@@ -168,7 +170,7 @@ func TestAlarmsTakeAReleaseBack(t *testing.T) {
 			for _, each := range watched["Alarms"].([]any) {
 				alarms = append(alarms, strings.TrimPrefix(plain(each.(map[string]any)["Name"]), "Alarms"))
 			}
-			want := slices.Concat([]string{"ReleaseHarm", "FunctionErrors" + function, "ReleaseErrors" + function}, own[function])
+			want := slices.Concat([]string{"ReleaseHarm", "StoreRefused", "FunctionErrors" + function, "ReleaseErrors" + function}, own[function])
 			slices.Sort(want)
 			slices.Sort(alarms)
 			// While the new version has a tenth of the calls, all of it may fail without FunctionErrors: so its own are looked at.

@@ -61,8 +61,9 @@ type parts struct {
 	apiKeys  awsdynamodb.ITableV2
 	// keys are nil where nothing is encrypted.
 	keys *idemconstruct.Keys
-	// vault is nil where nothing is backed up.
-	vault awsbackup.IBackupVault
+	// vault is nil where nothing is backed up, and backedUp how many tables are.
+	vault    awsbackup.IBackupVault
+	backedUp int
 	// quota is nil where nothing is limited.
 	quota awsdynamodb.ITableV2
 	// network is where functions run that call the provider; nil is none of the account's.
@@ -162,7 +163,8 @@ func newParts(stack awscdk.Stack, config Config, own customerKeys) (parts, *idem
 	}
 	output(stack, "AuditTable", audit.Table.TableName())
 	if config.Backup { // not the tenants' keys: erased keys must not come back, nor counters, which are gone within hours
-		p.vault = addBackup(stack, there.BackupVault, config.BackupCopy, p.tables.Idempotency, p.tables.Outbox, p.payments, audit.Table)
+		tables := []awsdynamodb.ITableV2{p.tables.Idempotency, p.tables.Outbox, p.payments, audit.Table}
+		p.vault, p.backedUp = addBackup(stack, there.BackupVault, config.BackupCopy, tables...), len(tables)
 	}
 	return p, audit
 }

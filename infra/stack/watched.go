@@ -29,6 +29,9 @@ type watched struct {
 // those, and evaluate none.
 func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w watched) {
 	m.Counts(w.functions[accepts].Function, append(idemconstruct.Counts(), counts...)...)
+	if webhook, ok := w.functions["Webhook"]; ok {
+		m.Counts(webhook.Function, webhookCounts...)
+	}
 	m.Queues(p.queues, workerTimeout)
 	w.compared.watch(m)
 	m.Heartbeats(p.config.sweepShards())
@@ -62,7 +65,7 @@ func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w wat
 		m.Table("Quota", p.quota, "")
 	}
 	if p.vault != nil {
-		watchBackup(m, p.vault, p.config.BackupCopy)
+		watchBackup(m, p.vault, p.config.BackupCopy, p.backedUp)
 	}
 	m.Schedules(w.rules...)
 	m.Dashboard(scope, "Dashboard", idemconstruct.DashboardProps{

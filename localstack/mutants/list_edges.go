@@ -251,6 +251,11 @@ var bounds = []Mutant{
 	{Name: "a response may be larger than its store takes", File: "idem/bound.go", Old: "	if c.ResponseBytesMax > most {", New: "	if c.ResponseBytesMax > most<<10 {"},
 }
 
+// fronts: what stands before a function bounds what is stored for it.
+var fronts = []Mutant{
+	{Name: "an inline settlement is larger than its front returns", File: "idem/outbox/write.go", Old: "min(x.topic.ResponseBytesMax, x.returnable)", New: "x.topic.ResponseBytesMax"},
+}
+
 // stories: what an operator is told.
 var stories = []Mutant{
 	{Name: "a clock that is off decides", File: "idem/operator/clock.go", Old: "	if off.Abs() > ClockOffMax {\n", New: "	if false {\n"},

@@ -8,6 +8,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/apikey"
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
+	"github.com/idem-go/idem-aws/functions/route"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/internal/token"
 )
@@ -132,6 +134,31 @@ func TestATestKeyIsRefusedWhereNoneIsTaken(t *testing.T) {
 	}
 	wants(t, keys, live, nil)
 	wants(t, keys, token.New(token.Live), apikey.ErrUnknown)
+}
+
+// What the gateway of a REST API lets through is never taken for a header without a token: the authorizer's only answer to that is an
+// error, which Lambda counts, and anybody could cause it without a key.
+func TestWhatTheGatewayLetsThroughHasAToken(t *testing.T) {
+	bearer, passed := regexp.MustCompile(route.BearerForm), 0
+	_, table := tapped(t, lambdatest.New(t))
+	keys, err := apikey.New(apikey.Config{Table: table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := range rune(0x10000) {
+		for _, header := range []string{"Bearer " + string(r), " bearer  " + string(r) + " ", string(r) + "Bearer x", "Bearer" + string(r) + "x"} {
+			if !bearer.MatchString(header) {
+				continue
+			}
+			passed++
+			if _, err := keys.Caller(t.Context(), header); errors.Is(err, apikey.ErrMissing) {
+				t.Errorf("%q passes, and has no token", header)
+			}
+		}
+	}
+	if passed < 2*94 {
+		t.Errorf("%d headers pass", passed)
+	}
 }
 
 // What can't be a key is judged without asking anybody.

@@ -25,6 +25,6 @@ type DriftJob struct {
 	// DriftTable keeps what is compared, and DriftQueueURL is the queue of pieces.
 	DriftTable    string `env:"DRIFT_TABLE,notEmpty"`
 	DriftQueueURL string `env:"DRIFT_QUEUE_URL,notEmpty"`
-	// DriftParts is how many pieces each hour is cut into, 1 to 60. It may be changed at any time.
+	// DriftParts is how many pieces each hour is cut into, 1 to 240. It may be changed at any time.
 	DriftParts int `env:"DRIFT_PARTS" envDefault:"4"`
 }

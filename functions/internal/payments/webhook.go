@@ -15,6 +15,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/telemetry/metric"
 	"github.com/idem-go/idem-aws/idem/webhook"
 )
 
@@ -122,20 +123,27 @@ func (h *webhooks) receive(r *http.Request) idem.Response {
 // is not remembered as taken: the provider keeps it, and sends it again.
 var errOrphan = errors.New("payments: webhook: there is no such message")
 
-// failed answers what the provider is to send again: nothing of it is marked as done.
+// failed answers what the provider is to send again: nothing of it is marked as done. Only what this application could not do counts as
+// failed, because that may be a release's fault: what is no event, or about no message, is the provider's.
 func (h *webhooks) failed(ctx context.Context, err error) idem.Response {
-	var syntax *canonical.SyntaxError
-	h.cfg.Logger.ErrorContext(ctx, "webhook.failed", "error", err)
-	if errors.Is(err, errNoEvent) || errors.As(err, &syntax) {
-		return idem.NewProblem(http.StatusBadRequest, "request_invalid", "Invalid request", "The request body is no event.").Response()
-	}
-	if errors.Is(err, errOrphan) {
-		return idem.NewProblem(http.StatusNotFound, "message_unknown", "Message Unknown",
+	line, response := "webhook.untaken", idem.Response{}
+	switch {
+	case errors.Is(err, errNoEvent), errors.As(err, new(*canonical.SyntaxError)):
+		response = idem.NewProblem(http.StatusBadRequest, "request_invalid", "Invalid request", "The request body is no event.").Response()
+	case errors.Is(err, errOrphan):
+		response = idem.NewProblem(http.StatusNotFound, "message_unknown", "Message Unknown",
 			"There is no message of that key. Nothing was acknowledged: send the webhook again later.").Response()
+	default:
+		line, response = metric.WebhookFailed, unavailable(err)
 	}
+	h.cfg.Logger.ErrorContext(ctx, line, "error", err)
+	return response
+}
+
+func unavailable(err error) idem.Response {
 	wait := time.Second
-	if unavailable := (*idem.UnavailableError)(nil); errors.As(err, &unavailable) {
-		wait = unavailable.RetryAfter
+	if down := (*idem.UnavailableError)(nil); errors.As(err, &down) {
+		wait = down.RetryAfter
 	}
 	return idem.NewProblem(http.StatusServiceUnavailable, header.CodeStoreUnavailable, "Service Unavailable",
 		"Nothing was acknowledged. Send the webhook again after Retry-After.").Response().With(header.NameRetryAfter, header.FormatRetryAfter(wait))

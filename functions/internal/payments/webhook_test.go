@@ -426,8 +426,12 @@ func TestWebhookWhileTheStoreHasTrouble(t *testing.T) {
 						w.store.On(faulty.PatchMessage, n+1, c.fault)
 					}
 				}
-				if got := l.signed(string(raw)); got.status != 204 || c.call != faulty.Commit {
+				got := l.signed(string(raw))
+				if got.status != 204 || c.call != faulty.Commit {
 					got.problem(503, "idempotency_store_unavailable").want(503, "Retry-After")
+				}
+				if failed := l.logged("msg=webhook.failed"); failed != map[bool]int{true: 1}[got.status == 503] {
+					w.Errorf("answered %d, and counted as failed: %d", got.status, failed)
 				}
 				w.store.Clear()
 				l.signed(string(raw)).want(204)
@@ -445,6 +449,9 @@ func (w *world) beNotified() {
 	l.post(body, "").problem(401, "webhook_signature_invalid")
 	w.store.On(faulty.Get, 1, faulty.Refuse(errors.New("a fault")))
 	l.signed(body).problem(503, "idempotency_store_unavailable").want(503, "Retry-After")
+	if n := l.logged("msg=webhook.failed"); n != 1 {
+		w.Errorf("%d webhooks failed, want 1", n)
+	}
 	l.signed(body).problem(404, "message_unknown")
 	l.signed(`{"id":"evt_2","type":"unknown"}`).want(204)
 	l.signed(strings.Repeat(" ", 256<<10+1)).problem(413, "request_too_large")
@@ -453,6 +460,9 @@ func (w *world) beNotified() {
 		`{"id":"a","data":1e400}`, `{"id":"a","data":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, "{\"id\":\"\xff\"}",
 	} {
 		l.signed(body).problem(400, "request_invalid")
+	}
+	if n := l.logged("msg=webhook.failed"); n != 0 {
+		w.Errorf("%d webhooks count as failed, which a release can do nothing about", n)
 	}
 	l.send(http.MethodGet, "/v1/webhooks/provider", "").problem(405, "method_not_allowed").want(405, "Allow: POST")
 	l.send(http.MethodPost, "/v1/webhooks", "").problem(404, "not_found")

@@ -65,6 +65,8 @@ const (
 	TimeoutShort = "function.timeout_short"
 	// WebhookContradicts: a signed webhook that contradicts itself, an earlier one, or what was asked for.
 	WebhookContradicts = "webhook.contradicts"
+	// WebhookFailed: a signed webhook that could not be taken now: 503. The provider sends it again.
+	WebhookFailed = "webhook.failed"
 )
 
 // Who was refused before anything else was looked at. Anybody can cause them, so nothing rings: they are for a dashboard.
