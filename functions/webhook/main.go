@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -23,11 +24,11 @@ func main() {
 }
 
 func handler(ctx context.Context, cfg config.Webhook) (awslambda.Handler, error) {
-	verifier, err := verifier(ctx, cfg)
+	parts, err := delivery.New(ctx, cfg.Worker)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := delivery.New(ctx, cfg.Worker)
+	verifier, err := verifier(ctx, cfg, parts.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +56,8 @@ func handler(ctx context.Context, cfg config.Webhook) (awslambda.Handler, error)
 	})), nil
 }
 
-func verifier(ctx context.Context, cfg config.Webhook) (*webhook.Verifier, error) {
-	settings := webhook.Config{Secrets: cfg.WebhookSecrets, Header: payments.SignatureHeader}
+func verifier(ctx context.Context, cfg config.Webhook, logger *slog.Logger) (*webhook.Verifier, error) {
+	settings := webhook.Config{Secrets: cfg.WebhookSecrets, Header: payments.SignatureHeader, Logger: logger}
 	if cfg.WebhookSecretID != "" {
 		source, err := secrets(ctx, cfg.WebhookSecretID)
 		if err == nil {

@@ -44,6 +44,10 @@ type Config struct {
 	// ClockOff tells how far Now is ahead of the store's clock; negative where it is behind. With more than [ClockOffMax] every
 	// change is refused. Default: nobody is asked, as for a desk on a machine whose clock is kept right, such as a function's.
 	ClockOff func(ctx context.Context) (time.Duration, error)
+	// SameShards returns an error where rows are written with another number of shards than Store lists, as dynamo.Store.SameShards does.
+	// It is asked before each list, count, search and sweep, and nothing is listed where it fails: a desk that is kept, such as a
+	// console's, may outlive the number that it was made with, and would miss what lies in the new shards. Default: nobody is asked.
+	SameShards func(ctx context.Context) error
 	// Random is a cryptographic source of randomness, for the entries' ids. Default crypto/rand.Reader.
 	Random io.Reader
 	// Logger gets a line for each change, and what could not be written into the audit log. Default slog.Default(), as it is when
@@ -108,6 +112,21 @@ func (o opened) Message(ctx context.Context, id idem.MessageID) (*storage.Messag
 		return nil, ErrSealed
 	}
 	return m, err
+}
+
+// listable says whether no shard would be missed.
+func (d *Desk) listable(ctx context.Context) error {
+	if d.cfg.SameShards == nil {
+		return nil
+	}
+	err := d.cfg.SameShards(ctx)
+	switch {
+	case errors.As(err, new(*idem.ConfigError)):
+		return fmt.Errorf("%w: not all of the queues can be listed: start this again with the number of shards that the service has now: %w", ErrRefused, err)
+	case err != nil:
+		return fmt.Errorf("operator: read the number of shards: %w", err)
+	}
+	return nil
 }
 
 func (d *Desk) now() time.Time { return d.cfg.Now().UTC().Truncate(time.Millisecond) }

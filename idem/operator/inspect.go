@@ -24,8 +24,11 @@ var ErrNotFound = errors.New("operator: nothing of that name is stored")
 type Story struct {
 	// Operation is its id.
 	Operation idem.OperationID `json:"operation"`
-	// Record is nil where native TTL has removed it.
+	// Record is nil where it is not there: native TTL has removed it, or a loss of data.
 	Record *RecordView `json:"record"`
+	// RecordMayBeLost says that the record is not there, and that the operation may be of a time whose data may have been lost: nobody
+	// knows whether it has ended.
+	RecordMayBeLost bool `json:"record_may_be_lost,omitempty"`
 	// Messages are those of its chain that are there, in order: native TTL removes what has ended, one by one.
 	Messages []MessageView `json:"messages"`
 	// Application is what the application and its provider know.
@@ -176,7 +179,17 @@ func (d *Desk) Inspect(ctx context.Context, id string) (Story, error) {
 	if err != nil {
 		return Story{}, err
 	}
-	return d.story(ctx, operation, asked, r)
+	return d.story(ctx, "", operation, asked, r)
+}
+
+// InspectOf is [Desk.Inspect] of an operation of which somebody knows whose it is, such as the application by what the operation has made.
+// It tells what the application knows also where record and messages are all removed.
+func (d *Desk) InspectOf(ctx context.Context, tenant string, id idem.OperationID) (Story, error) {
+	r, err := d.record(ctx, id)
+	if err != nil {
+		return Story{}, err
+	}
+	return d.story(ctx, tenant, id, 0, r)
 }
 
 // InspectScope is [Desk.Inspect] for the present incarnation of a scope. The engine must have the Config.ScopeSecret of
@@ -193,16 +206,17 @@ func (d *Desk) InspectScope(ctx context.Context, scope idem.Scope) (Story, error
 	case r == nil:
 		return Story{}, ErrNotFound
 	}
-	return d.story(ctx, r.OperationID, 0, r)
+	return d.story(ctx, r.Tenant, r.OperationID, 0, r)
 }
 
-func (d *Desk) story(ctx context.Context, id idem.OperationID, asked int, r *storage.Record) (Story, error) {
+// story is told of an operation of which there is a record or a message, or whose tenant is known.
+func (d *Desk) story(ctx context.Context, tenant string, id idem.OperationID, asked int, r *storage.Record) (Story, error) {
 	s := Story{Operation: id, Messages: []MessageView{}}
 	messages, err := d.chain(ctx, id, asked, r)
 	if err != nil {
 		return s, err
 	}
-	tenant, begun := "", d.now()
+	begun := d.now()
 	if r != nil {
 		s.Record, tenant, begun = viewRecord(*r, d.now()), r.Tenant, r.CreatedAt
 	}
@@ -215,6 +229,9 @@ func (d *Desk) story(ctx context.Context, id idem.OperationID, asked int, r *sto
 	if tenant == "" {
 		return s, ErrNotFound
 	}
+	if r == nil && len(messages) == 0 { // nothing says when it began
+		begun = time.Time{}
+	}
 	if s.Audit, err = d.about(ctx, id, begun); err != nil {
 		return s, err
 	}
@@ -222,6 +239,7 @@ func (d *Desk) story(ctx context.Context, id idem.OperationID, asked int, r *sto
 	if err != nil {
 		return s, err
 	}
+	s.RecordMayBeLost = r == nil && begun.Before(loss.RefuseBefore)
 	s.Steps = d.next(id, r, messages, loss.RefuseBefore)
 	s.Next = s.Advice(rfc3339)
 	if d.cfg.Application != nil {
@@ -355,6 +373,8 @@ func (d *Desk) next(id idem.OperationID, r *storage.Record, messages []storage.M
 	switch {
 	case len(next) > 0:
 		return next
+	case r == nil && len(messages) == 0 && !lost.IsZero():
+		next = []Step{step("look", "its record and its messages are not there: they have expired, or are from before %s and were lost. What the application has of it says how it stands", lost)}
 	case r == nil:
 		next = []Step{{Action: "nothing", Why: "it has ended, and its record was removed"}}
 	default:
@@ -407,10 +427,19 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 		}
 		return append(next, step("resolve", "with evidence from the provider's own books"), step("close", "cancels it, if nothing happened; possible from %s on", absent))
 	case storage.MessageDead:
+		if recordMayBeLost(r, m, lost) {
+			return []Step{step("look", "its record is not there, and data from before %s may have been lost: it may have no answer yet. Do not close it. Make its record again, and redrive it then", lost)}
+		}
 		return nextOfDead(m, r == nil || r.State.Final() && !m.Detached, absent)
 	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled: // nothing is left to do
 	}
 	return nil
+}
+
+// recordMayBeLost says that nobody knows whether the message's operation has ended: its record is not there, and the message is of a time
+// whose data may have been lost. One that is detached needs no record.
+func recordMayBeLost(r *storage.Record, m storage.Message, lost time.Time) bool {
+	return r == nil && !m.Detached && m.CreatedAt.Before(lost)
 }
 
 // nextOfDead says what may be done about a dead message, whose operation may have ended.

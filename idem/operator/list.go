@@ -98,6 +98,9 @@ func (d *Desk) walk(ctx context.Context, queue Queue, after string, l listing) (
 	if err != nil {
 		return List{}, err
 	}
+	if err := d.listable(ctx); err != nil {
+		return List{}, err
+	}
 	l.here = begin
 	if !l.here.Records {
 		err = l.messages(ctx, place.messages, place.until)

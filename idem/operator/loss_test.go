@@ -74,3 +74,77 @@ func TestTheStoryOfARestoredMessageHeedsTheRow(t *testing.T) {
 		}
 	}
 }
+
+// docs/operator.md "OutboxDead": a message whose record was lost has no final answer that anybody knows of. It is not closed while it keeps
+// what the provider said: its evidence would expire with it, and nothing would ever be booked.
+func TestEvidenceOfALostRecordIsNotClosed(t *testing.T) {
+	delivered := func(m *storage.Message) {
+		dead(m)
+		m.KeptDelivered = &storage.Kept{Reference: "ch_1", Evidence: []byte("{}")}
+	}
+	for name, c := range map[string]struct {
+		change   func(*storage.Message)
+		lost     time.Time
+		next     string // begins so
+		closable bool
+	}{
+		"lost, and the effect is known": {delivered, noon.Add(time.Minute), "look", false},
+		"lost, and nothing is known":    {dead, noon.Add(time.Minute), "look", true}, // a person says that nothing happened
+		"of a time that is not lost":    {delivered, noon, "close", true},
+		"nothing is lost":               {delivered, time.Time{}, "close", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			m := w.recordless(c.change)
+			w.now = noon.Add(time.Hour)
+			if !c.lost.IsZero() {
+				_, err := w.desk.RefuseBefore(t.Context(), c.lost, because(""))
+				w.ok(err)
+			}
+			story, err := w.desk.Inspect(t.Context(), string(m.ID))
+			w.ok(err)
+			next := strings.Join(story.Next, "\n")
+			if may := c.next == "look"; !strings.HasPrefix(next, c.next) || strings.Contains(next, "final answer") == may || story.RecordMayBeLost != may {
+				t.Errorf("%s, may be lost: %t", next, story.RecordMayBeLost)
+			}
+			seen := because(operator.SeenMessage(m))
+			dry := seen
+			dry.DryRun = true
+			_, would := w.desk.Close(t.Context(), m.ID, dry)
+			result, err := w.desk.Close(t.Context(), m.ID, seen)
+			if c.closable {
+				if would != nil || err != nil || w.stateOf(m.ID) != storage.MessageCancelled {
+					t.Errorf("%v, %v, %+v", would, err, result)
+				}
+				return
+			}
+			if !errors.Is(would, operator.ErrRefused) || !errors.Is(err, operator.ErrRefused) || result.State != operator.EntryRefused || w.stateOf(m.ID) != storage.MessageDead {
+				t.Errorf("%v, %v, %+v", would, err, result)
+			}
+		})
+	}
+}
+
+// Of what the application still has after record and messages have expired there is a story, to who knows whose it is.
+func TestWhatTheApplicationHasIsToldWithoutRecordAndMessages(t *testing.T) {
+	w := newWorld(t)
+	m := w.ended(expired)[0]
+	w.now = noon.Add(49 * time.Hour)
+	w.store.Expire(w.now)
+	if _, err := w.desk.Inspect(t.Context(), string(m.OperationID)); !errors.Is(err, operator.ErrNotFound) {
+		t.Errorf("to who does not know: %v", err)
+	}
+	for _, c := range []struct {
+		lost time.Time
+		next string
+	}{{time.Time{}, "nothing: it has ended"}, {noon.Add(time.Minute), "look: its record and its messages are not there"}} {
+		if !c.lost.IsZero() {
+			_, err := w.desk.RefuseBefore(t.Context(), c.lost, because(""))
+			w.ok(err)
+		}
+		story, err := w.desk.InspectOf(t.Context(), "acme", m.OperationID)
+		if err != nil || story.Application != "acme asked about 0 messages" || len(story.Next) != 1 || !strings.HasPrefix(story.Next[0], c.next) || story.RecordMayBeLost != !c.lost.IsZero() {
+			t.Errorf("%+v, %v", story, err)
+		}
+	}
+}

@@ -19,8 +19,8 @@ var ErrUnsettled = errors.New("operator: the evidence is stored in the message, 
 // worker would have.
 func (d *Desk) Resolve(ctx context.Context, id idem.MessageID, evidence outbox.Outcome, ch Change) (Result, error) {
 	would := saying(fmt.Sprintf("settle it as %s", evidence.Name()))
-	return d.onMessage(ctx, "resolve", id, would, ch, func(ctx context.Context, seen storage.Revision) (string, error) {
-		decision, err := d.operator.Settle(ctx, id, seen, evidence)
+	return d.onMessage(ctx, "resolve", id, would, ch, func(ctx context.Context, m storage.Message) (string, error) {
+		decision, err := d.operator.Settle(ctx, id, m.Revision, evidence)
 		if err == nil && decision != outbox.DecisionSettled {
 			err = ErrUnsettled
 		}
@@ -29,16 +29,39 @@ func (d *Desk) Resolve(ctx context.Context, id idem.MessageID, evidence outbox.O
 }
 
 // Close cancels a message of which nothing happened. Its operation fails, or first undoes what earlier messages did; one that has its
-// final answer keeps it.
+// final answer keeps it. A message that keeps evidence, and whose record may have been lost, is [ErrRefused]: nobody knows whether its
+// operation has its answer, and what is closed is removed with its evidence.
 func (d *Desk) Close(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
-	return d.onMessage(ctx, "close", id, d.wouldClose, ch, func(ctx context.Context, seen storage.Revision) (string, error) {
-		return string(storage.MessageCancelled), d.closer.Close(ctx, id, seen)
+	return d.onMessage(ctx, "close", id, d.wouldClose, ch, func(ctx context.Context, m storage.Message) (string, error) {
+		r, err := d.record(ctx, m.OperationID)
+		if err == nil {
+			err = d.closable(ctx, m, r)
+		}
+		if err != nil {
+			return "", err
+		}
+		return string(storage.MessageCancelled), d.closer.Close(ctx, id, m.Revision)
 	})
+}
+
+// closable refuses to close a message whose evidence a record that may have been lost waits for.
+func (d *Desk) closable(ctx context.Context, m storage.Message, r *storage.Record) error {
+	if len(keptBy(m)) == 0 {
+		return nil
+	}
+	loss, err := d.Loss(ctx)
+	if err == nil && recordMayBeLost(r, m, loss.RefuseBefore) {
+		err = fmt.Errorf("%w: it keeps the provider's answer, its record is not there, and data from before %s may have been lost: make the record again, and redrive it", ErrRefused, loss.RefuseBefore.Format(time.RFC3339))
+	}
+	return err
 }
 
 // wouldClose says what closing a message does to its operation.
 func (d *Desk) wouldClose(ctx context.Context, m storage.Message) (string, error) {
 	r, err := d.record(ctx, m.OperationID)
+	if err == nil {
+		err = d.closable(ctx, m, r)
+	}
 	switch {
 	case err != nil:
 		return "", err
@@ -54,8 +77,8 @@ func (d *Desk) wouldClose(ctx context.Context, m storage.Message) (string, error
 
 // Redrive starts a dead message anew.
 func (d *Desk) Redrive(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
-	return d.onMessage(ctx, "redrive", id, saying("start it anew"), ch, func(ctx context.Context, seen storage.Revision) (string, error) {
-		state, err := d.operator.Redrive(ctx, id, seen)
+	return d.onMessage(ctx, "redrive", id, saying("start it anew"), ch, func(ctx context.Context, m storage.Message) (string, error) {
+		state, err := d.operator.Redrive(ctx, id, m.Revision)
 		if err == nil && (state == storage.MessageDead || state == storage.MessageEvidenced) {
 			err = ErrUnsettled
 		}
@@ -119,7 +142,7 @@ func saying(text string) would {
 
 // onMessage changes a message that is as the actor saw it.
 func (d *Desk) onMessage(
-	ctx context.Context, name string, id idem.MessageID, would would, ch Change, act func(context.Context, storage.Revision) (string, error),
+	ctx context.Context, name string, id idem.MessageID, would would, ch Change, act func(context.Context, storage.Message) (string, error),
 ) (Result, error) {
 	m, err := d.message(ctx, id)
 	var does string
@@ -137,7 +160,7 @@ func (d *Desk) onMessage(
 			}
 			return nil
 		},
-		act: func(ctx context.Context) (string, error) { return act(ctx, m.Revision) },
+		act: func(ctx context.Context) (string, error) { return act(ctx, m) },
 	})
 }
 

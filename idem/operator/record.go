@@ -64,7 +64,7 @@ func (d *Desk) ReconcileRecord(ctx context.Context, id idem.OperationID, ch Chan
 // Sweep looks now at everything that is due, as the schedule does every minute.
 func (d *Desk) Sweep(ctx context.Context, ch Change) (Result, error) {
 	return d.carry(ctx, ch, action{
-		name: "sweep", subject: "all", would: "offer, cancel and park what is due",
+		name: "sweep", subject: "all", would: "offer, cancel and park what is due", judge: d.listable,
 		act: func(ctx context.Context) (string, error) {
 			did, err := d.runner.Sweep(ctx)
 			if err != nil {

@@ -179,6 +179,17 @@ func (w *world) operation(tenant string, record func(*storage.Record), changes .
 	return all
 }
 
+// recordless leaves a message whose operation has no record.
+func (w *world) recordless(change func(*storage.Message)) storage.Message {
+	w.Helper()
+	m := w.ended(change)[0]
+	w.now = noon.Add(25 * time.Hour)
+	if records, messages := w.store.Expire(w.now); records != 1 || messages != 0 {
+		w.Fatalf("%d records and %d messages expire", records, messages)
+	}
+	return m
+}
+
 // record leaves an operation without messages, in the state, as the changes make it.
 func (w *world) record(kind idem.Kind, state storage.State, changes ...func(*storage.Record)) storage.Record {
 	w.Helper()

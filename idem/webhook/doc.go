@@ -14,7 +14,8 @@
 //		// 401, and nothing else happens
 //	}
 //
-// A process that outlives a secret gives Config.Source, which is asked when no known secret has made a signature.
+// A process that outlives a secret gives Config.Source, which is asked when no known secret has made a signature, and again every few
+// minutes, so that a secret that has leaked is over once it was replaced.
 //
 // A signature says who sent a webhook, not that it is new: a provider sends each one again until it is answered with a
 // success. Take an event's id as an idempotency key, for which package function is there.

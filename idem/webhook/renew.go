@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -12,26 +13,31 @@ import (
 // sourceFor bounds one asking of the source.
 const sourceFor = 5 * time.Second
 
-// secrets are those that are known. With a source they are read again when none of them has made a signature, at most once
-// in every: who forges signatures can't have it asked more often.
+// secrets are those that are known. With a source they are read again when none of them has made a signature, and when they are older
+// than age, at most once in every: who forges signatures can't have it asked more often.
 type secrets struct {
-	source func(context.Context) ([]string, error)
-	every  time.Duration
+	source     func(context.Context) ([]string, error)
+	every, age time.Duration
+	log        *slog.Logger
 
 	mu     sync.Mutex // over what follows, and never held while the source is asked
 	known  []string
+	read   time.Time // when the source was asked for what is known
 	asked  time.Time
 	failed error         // of the last time that the source was asked
 	asking chan struct{} // closed when the source has answered; nil while it is not asked
 }
 
-func (s *secrets) current() []string {
+// current are those that are known, and whether the source may have others by now. A replaced secret still signs what fits: nothing but
+// their age makes anybody look.
+func (s *secrets) current(now time.Time) (known []string, old bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.known
+	return s.known, s.source != nil && !clock.Within(now, s.read, s.age)
 }
 
-// renewed returns the secrets as they are now, or as they were less than every ago.
+// renewed returns the secrets as they are now, or as they were less than every ago. Where the source has failed they are what is known,
+// beside the error. They are nil where the context ends.
 func (s *secrets) renewed(ctx context.Context, now time.Time) ([]string, error) {
 	if s.source == nil {
 		return s.known, nil
@@ -46,7 +52,7 @@ func (s *secrets) renewed(ctx context.Context, now time.Time) ([]string, error) 
 	default:
 		asking = make(chan struct{})
 		s.asked, s.asking = now, asking
-		go s.ask(context.WithoutCancel(ctx), asking)
+		go s.ask(context.WithoutCancel(ctx), now, asking)
 	}
 	s.mu.Unlock()
 	select {
@@ -61,16 +67,19 @@ func (s *secrets) renewed(ctx context.Context, now time.Time) ([]string, error) 
 
 // ask asks the source. It is nobody's request: one that hangs up, perhaps a forger's on purpose, must not spend the one asking on
 // nothing.
-func (s *secrets) ask(ctx context.Context, asking chan struct{}) {
+func (s *secrets) ask(ctx context.Context, now time.Time, asking chan struct{}) {
 	ctx, cancel := context.WithTimeout(ctx, sourceFor)
 	defer cancel()
 	fresh, err := s.fresh(ctx)
+	if err != nil {
+		s.log.WarnContext(ctx, "webhook.secrets_not_read", "error", err)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed = nil; err != nil {
 		s.failed = fmt.Errorf("webhook: read the secrets again: %w", err)
 	} else {
-		s.known = fresh
+		s.known, s.read = fresh, now
 	}
 	s.asking = nil
 	close(asking)

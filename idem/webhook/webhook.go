@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/textproto"
 	"strings"
@@ -39,10 +40,14 @@ type Config struct {
 	// are here: the new one first, and the old one until the provider has stopped using it. Required.
 	Secrets []string
 	// Source returns the secrets as they are now, for processes that outlive them. It is called when no known secret has made
-	// a signature that is of now, at most once in SourceEvery, for all requests that wait for it, and goes on where one of them
-	// ends; its context ends after 5 s. Its failure is returned, and is no error of the kind [ErrSignature]: answer it so that the
-	// provider sends again. It must not panic. Default: Secrets are for good.
+	// a signature that is of now, and for the first webhook after SecretsAge, at most once in SourceEvery, for all requests that wait for
+	// it, and goes on where one of them ends; its context ends after 5 s. Where it fails, what a known secret has signed is taken.
+	// Otherwise its failure is returned, and is no error of the kind [ErrSignature]: answer it so that the provider sends again. It must
+	// not panic. Default: Secrets are for good.
 	Source func(context.Context) ([]string, error)
+	// SecretsAge is for how long secrets are used before Source is asked for them: so long one that was replaced stays good, such as one
+	// that somebody else has come to know. Default 5 min.
+	SecretsAge time.Duration
 	// SourceEvery is how often Source is called at most. Default 1 min.
 	SourceEvery time.Duration
 	// Header is the name of the header. Default "Webhook-Signature".
@@ -53,6 +58,9 @@ type Config struct {
 	BodyBytesMax int
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
+	// Logger gets a line "webhook.secrets_not_read" each time that Source fails, and never a secret: what is known stays in use then. Default
+	// slog.Default(), as it is when the verifier is made.
+	Logger *slog.Logger
 }
 
 // Bounds of a configuration.
@@ -74,13 +82,20 @@ func New(cfg Config) (*Verifier, error) {
 	cfg.Tolerance = cmp.Or(cfg.Tolerance, 5*time.Minute)
 	cfg.BodyBytesMax = cmp.Or(cfg.BodyBytesMax, 256<<10)
 	cfg.SourceEvery = cmp.Or(cfg.SourceEvery, time.Minute)
+	cfg.SecretsAge = cmp.Or(cfg.SecretsAge, 5*time.Minute)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
 	}
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Verifier{cfg: cfg, secrets: &secrets{source: cfg.Source, every: cfg.SourceEvery, known: cfg.Secrets, asked: cfg.Now()}}, nil
+	now := cfg.Now()
+	return &Verifier{cfg: cfg, secrets: &secrets{
+		source: cfg.Source, every: cfg.SourceEvery, age: cfg.SecretsAge, log: cfg.Logger, known: cfg.Secrets, read: now, asked: now,
+	}}, nil
 }
 
 // validSecrets returns an [*idem.ConfigError] that shows none of them.
@@ -106,6 +121,8 @@ func (c Config) validate() error {
 	switch {
 	case c.SourceEvery < 0:
 		return &idem.ConfigError{Field: "Config.SourceEvery", Value: c.SourceEvery, Rule: "must not be negative"}
+	case c.SecretsAge < 0:
+		return &idem.ConfigError{Field: "Config.SecretsAge", Value: c.SecretsAge, Rule: "must not be negative"}
 	case !isToken(c.Header):
 		return &idem.ConfigError{Field: "Config.Header", Value: fmt.Sprintf("%q", c.Header), Rule: "must be the name of a header"}
 	case c.Tolerance < time.Second || c.Tolerance > toleranceMax:
@@ -150,16 +167,18 @@ func (v *Verifier) Verify(ctx context.Context, header http.Header, body []byte) 
 	}
 	now := v.cfg.Now()
 	stale := now.Truncate(time.Second).Sub(s.at).Abs() > v.cfg.Tolerance // in the header's resolution
-	switch signed := s.signs(v.secrets.current(), body); {
+	known, old := v.secrets.current(now)
+	signed := s.signs(known, body)
+	switch {
 	case signed && stale:
 		return ErrStale
-	case signed:
-		return nil
 	case stale: // it is refused whatever the secrets are
 		return ErrForged
+	case signed && !old:
+		return nil
 	}
 	fresh, err := v.secrets.renewed(ctx, now)
-	if err != nil {
+	if err != nil && (!signed || fresh == nil) {
 		return err
 	}
 	if !s.signs(fresh, body) {

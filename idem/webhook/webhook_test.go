@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -207,7 +208,7 @@ func TestNewRefusesItsConfiguration(t *testing.T) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	for _, cfg := range []webhook.Config{{Secrets: make([]string, 9)}, {Secrets: secrets, Tolerance: -1}, {Secrets: secrets, Tolerance: time.Millisecond}, {Secrets: secrets, Header: "a:b"}} {
+	for _, cfg := range []webhook.Config{{Secrets: make([]string, 9)}, {Secrets: secrets, Tolerance: -1}, {Secrets: secrets, SecretsAge: -1}, {Secrets: secrets, Tolerance: time.Millisecond}, {Secrets: secrets, Header: "a:b"}} {
 		if _, err := webhook.New(cfg); err == nil {
 			t.Errorf("%+v is accepted", cfg)
 		}
@@ -337,11 +338,60 @@ func TestNoClockHidesAReplacedSecret(t *testing.T) {
 	}
 }
 
+// docs/operator.md "WebhookContradicts": a secret that was replaced because somebody else has it stops being good within Config.SecretsAge,
+// although every genuine event is signed by one that the process knows, and nothing makes it look.
+func TestAReplacedSecretIsOverWithoutAForgery(t *testing.T) {
+	now, log, calls := noon, new(bytes.Buffer), 0
+	var trouble error
+	v, err := webhook.New(webhook.Config{
+		Secrets: []string{current, former}, Header: name, Now: func() time.Time { return now }, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Source: func(context.Context) ([]string, error) { calls++; return []string{current}, trouble },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	verify := func(ctx context.Context, secret string) error {
+		return v.Verify(ctx, http.Header{name: {webhook.Sign(secret, now, body)}}, body)
+	}
+	now = now.Add(5*time.Minute - time.Second)
+	if err := verify(t.Context(), former); err != nil || calls != 0 {
+		t.Errorf("within the age: %v, %d calls", err, calls)
+	}
+	now, trouble = now.Add(time.Minute), errors.New("secrets manager is down")
+	for _, secret := range []string{former, current} { // nobody knows better, and a provider gives up in time
+		if err := verify(t.Context(), secret); err != nil {
+			t.Errorf("while the source is down: %v", err)
+		}
+	}
+	if calls != 1 || strings.Count(log.String(), "webhook.secrets_not_read") != 1 || strings.Contains(log.String(), current) {
+		t.Errorf("%d calls, %s", calls, log)
+	}
+	now, trouble = now.Add(time.Minute), nil
+	gone, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	if err := verify(gone, foreign); err == nil {
+		t.Error("a forgery is taken")
+	}
+	if err := verify(t.Context(), former); !errors.Is(err, webhook.ErrForged) {
+		t.Errorf("after 6 minutes: %v", err)
+	}
+	if err := verify(t.Context(), current); err != nil || calls != 2 {
+		t.Errorf("%v, %d calls", err, calls)
+	}
+	now = now.Add(4 * time.Minute)
+	if err := verify(t.Context(), current); err != nil || calls != 2 {
+		t.Errorf("%v, %d calls: its age counts from when it was read", err, calls)
+	}
+	if strings.Count(log.String(), "\n") != 1 {
+		t.Errorf("%s", log)
+	}
+}
+
 // A request that ends before the source has answered, such as a forger's who hangs up, is nobody else's failure.
 func TestWhoHangsUpSpendsNoAskingOfTheSource(t *testing.T) {
 	now, answer := noon, make(chan struct{})
 	v, err := webhook.New(webhook.Config{
-		Secrets: []string{former}, Header: name, Now: func() time.Time { return now },
+		Secrets: []string{former}, Header: name, Now: func() time.Time { return now }, SecretsAge: 24 * time.Hour,
 		Source: func(ctx context.Context) ([]string, error) {
 			select {
 			case <-ctx.Done():

@@ -53,6 +53,7 @@ var webhooks = []Mutant{
 	{Name: "the time is not signed", File: signatureFile, Old: "	mac.Write([]byte(timestamp))\n", New: ""},
 	{Name: "a header has any number of signatures", File: signatureFile, Old: " || len(s.sums) == signaturesMax {", New: " {"},
 	{Name: "a second time replaces the first", File: signatureFile, Old: `ok = ok && s.timestamp == "" && s.stamp(value)`, New: `ok = ok && s.stamp(value)`},
+	{Name: "a replaced webhook secret stays good", File: verifyFile, Old: "	case signed && !old:\n", New: "	case signed && (!old || true):\n"},
 	{Name: "an old webhook is taken again", File: verifyFile, Old: "	case signed && stale:\n		return ErrStale\n", New: ""},
 	{Name: "a webhook of the future is taken", File: verifyFile, Old: "Sub(s.at).Abs() > v.cfg.Tolerance", New: "Sub(s.at) > v.cfg.Tolerance"},
 	{Name: "what a renewed secret did not sign passes", File: verifyFile, Old: "	if !s.signs(fresh, body) {", New: "	if len(fresh) == 0 {"},
@@ -259,6 +260,8 @@ var fronts = []Mutant{
 // stories: what an operator is told.
 var stories = []Mutant{
 	{Name: "a clock that is off decides", File: "idem/operator/clock.go", Old: "	if off.Abs() > ClockOffMax {\n", New: "	if false {\n"},
+	{Name: "a lost record has expired", File: "idem/operator/inspect.go", Old: "	return r == nil && !m.Detached && m.CreatedAt.Before(lost)\n", New: "	return false\n"},
+	{Name: "evidence of a lost record is closed", File: "idem/operator/message.go", Old: "		if err == nil {\n			err = d.closable(ctx, m, r)\n		}\n		if err != nil {\n			return \"\", err\n		}\n		return", New: "		_ = r\n		if err != nil {\n			return \"\", err\n		}\n		return"},
 	{Name: "only the last message of a chain is judged", File: "idem/operator/inspect.go", Old: "	for _, m := range messages {\n		for _, s := range d.nextOfMessage", New: "	for _, m := range messages[max(0, len(messages)-1):] {\n		for _, s := range d.nextOfMessage"},
 }
 

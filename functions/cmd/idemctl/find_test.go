@@ -8,9 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 	"github.com/idem-go/idem-aws/internal/token"
@@ -93,6 +97,31 @@ func TestAPaymentIsInspectedByTheBeginningOfItsID(t *testing.T) {
 	ended := d.pay("order-20", "card_ok")
 	d.deliver(ended.Message(1))
 	none(payments.EntryID(payments.EntryPayment, ended)[:20], lambdatest.Tenant)
+}
+
+// docs/operator.md "DriftFound": the row of a charge whose record and message are gone is found by its own id, and by its operation's.
+func TestAPaymentIsInspectedAfterItsRecordAndMessageAreGone(t *testing.T) {
+	d := newDesk(t)
+	ended := d.pay("order-21", "card_ok")
+	d.deliver(ended.Message(1))
+	key, err := ended.RecordKey()
+	d.ok(err)
+	for name, it := range map[string]map[string]types.AttributeValue{
+		d.Outbox:      {schema.MessageID: &types.AttributeValueMemberS{Value: string(ended.Message(1))}},
+		d.Idempotency: {schema.RecordKey: &types.AttributeValueMemberS{Value: string(key)}},
+	} {
+		_, err := d.Client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &name, Key: it})
+		d.ok(err)
+	}
+	d.exits(idemctl.ExitRefused, "inspect", string(ended))
+	for _, id := range []string{payments.EntryID(payments.EntryPayment, ended), string(ended), string(ended.Message(1))} {
+		if out, _ := d.exits(idemctl.ExitOK, "inspect", id, "--tenant", lambdatest.Tenant); !strings.Contains(out, "record: removed") || !strings.Contains(out, `"status": "succeeded"`) {
+			t.Errorf("%s leads to\n%s", id, out)
+		}
+	}
+	if out, _ := d.exits(idemctl.ExitOK, "inspect", string(ended), "--tenant", "tenant-b"); !strings.Contains(out, `"row": null`) {
+		t.Errorf("of another tenant\n%s", out)
+	}
 }
 
 func TestHostileBeginningsOfPaymentsFindNothing(t *testing.T) {

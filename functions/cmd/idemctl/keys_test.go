@@ -4,9 +4,15 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -105,7 +111,9 @@ func TestKeysGoToAnotherRegion(t *testing.T) {
 	}
 	entries := answered[[]operator.Entry](d, "audit")
 	for _, action := range []string{"keys export", "keys import"} {
-		if !slices.ContainsFunc(entries, func(e operator.Entry) bool { return e.Action == action && e.Reason == "ticket 17" && e.Actor == "ada" }) {
+		if !slices.ContainsFunc(entries, func(e operator.Entry) bool {
+			return e.Action == action && e.Reason == "ticket 17" && e.Actor == "ada" && strings.Contains(e.Subject, file)
+		}) {
 			t.Errorf("the audit log has no %s: %+v", action, entries)
 		}
 	}
@@ -137,9 +145,33 @@ func TestKeysOfATenantAreErased(t *testing.T) {
 	}
 	entries := answered[[]operator.Entry](d, "audit")
 	if !slices.ContainsFunc(entries, func(e operator.Entry) bool {
-		return e.Action == "keys erase" && e.Actor == "ada" && strings.Contains(e.Outcome, lambdatest.Tenant)
+		return e.Action == "keys erase" && e.Actor == "ada" && e.State == operator.EntryDone && strings.Contains(e.Outcome, lambdatest.Tenant)
 	}) {
 		t.Errorf("the audit log does not say it: %+v", entries)
+	}
+}
+
+// docs/operator.md: of an erasure whose reply was lost the entry says whose keys it was about, so that somebody can look, or repeat it.
+func TestAnErasureThatWasNotAnsweredIsOfATenant(t *testing.T) {
+	d, _ := encrypted(t)
+	endpoint, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"))
+	d.ok(err)
+	table, passed := strconv.Quote(os.Getenv("KEYS_TABLE")), httputil.NewSingleHostReverseProxy(endpoint)
+	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil && strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".UpdateItem") && bytes.Contains(body, []byte(table)) {
+			http.Error(w, `{"__type":"com.amazon.coral.service#AccessDeniedException"}`, http.StatusBadRequest)
+			return
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		passed.ServeHTTP(w, r)
+	}))
+	t.Cleanup(failing.Close)
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", failing.URL)
+	d.exits(idemctl.ExitTrouble, "keys", "erase", lambdatest.Tenant, "--reason", "ticket 17", "--write")
+	entries := answered[[]operator.Entry](d, "audit")
+	if len(entries) != 1 || entries[0].State != operator.EntryFailed || entries[0].Tenant != lambdatest.Tenant || entries[0].Subject != lambdatest.Tenant {
+		t.Errorf("%+v", entries)
 	}
 }
 

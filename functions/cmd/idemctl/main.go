@@ -76,7 +76,7 @@ func open(ctx context.Context) (awsctl.Opened, error) {
 	}
 	engine, err := idem.New(parts.Store, idem.Config{Logger: parts.Logger, ScopeSecret: secret})
 	return awsctl.Opened{Queue: parts.Queue, Desk: operator.Config{
-		Store: parts.Store, Engine: engine, Topics: parts.Topics, Application: application{parts, cfg.PaymentsTable}.tell, Logger: parts.Logger,
+		Store: parts.Store, Engine: engine, Topics: parts.Topics, Application: application{parts, cfg.PaymentsTable}.tell, SameShards: parts.SameShards, Logger: parts.Logger,
 	}}, err
 }
 

@@ -13,7 +13,7 @@ type Webhook struct {
 	// it is not used any more. Anybody who may read a function's configuration reads its environment: it is for local stacks.
 	WebhookSecrets []string `env:"WEBHOOK_SECRET"`
 	// WebhookSecretID is the name or ARN of a secret of AWS Secrets Manager that holds them, read when the function starts, and
-	// when none that is known has signed: at most once a minute.
+	// when none that is known has signed, and when they are five minutes old: at most once a minute.
 	WebhookSecretID string `env:"WEBHOOK_SECRET_ID"`
 }
 

@@ -175,6 +175,46 @@ func TestWhatALossHasTakenIsMissingHoweverOldItIs(t *testing.T) {
 	}
 }
 
+// docs/adr/0072: a message that an operator has started anew is worked on longer after its row than any other. Its row is found all the
+// same, so that an honest charge is never taken for one that nobody has asked for.
+func TestAChargeOfARedrivenMessageIsComparedWithItsRowHoweverOldThatIs(t *testing.T) {
+	w := newWorld(t)
+	w.faults(provider.Rule{On: provider.Charge, Fault: provider.ErrorBefore}, provider.Rule{On: provider.List, Fault: provider.ErrorBefore})
+	redriven := w.pay("card_ok")
+	w.drain(72 * time.Hour)
+	w.reconcile(redriven) // the provider does not say what became of it: it is dead
+	w.faults()
+	w.redrive(redriven)
+	w.removeRecord(redriven)
+	w.removeMessage(redriven)
+	window := drift.Window{From: begin.Add(71 * time.Hour), To: begin.Add(74 * time.Hour)}
+	w.put(w.tables.Idempotency, map[string]any{schema.RecordKey: schema.LossKey, schema.RefuseBefore: int(window.To.UnixMilli())})
+	w.clock.Advance(5 * 24 * time.Hour)
+
+	report, err := w.job().Check(t.Context(), window)
+	w.ok(err)
+	w.drifts(report)
+	if report.Late != 1 || report.Compared.Objects != 1 {
+		t.Errorf("%+v", report)
+	}
+	all := func(int) bool { return false }
+	for name, c := range map[string]struct {
+		reads int
+		want  []drift.Kind
+	}{"all that it may read": {0, nil}, "not far enough": {100, []drift.Kind{drift.MissingHere}}} {
+		step, err := w.job(func(cfg *drift.Config) { cfg.OlderReadsMax = c.reads }).CheckLast(t.Context(), window, nil, all)
+		w.ok(err)
+		w.drifts(step, c.want...)
+		if most := 2*table.LedgerShards*27 + c.reads + 20; c.reads > 0 && step.Cost.DynamoDBCalls > most {
+			t.Errorf("%s: %d calls, of at most %d", name, step.Cost.DynamoDBCalls, most)
+		}
+	}
+	w.setRow(redriven, "amt", 1)
+	report, err = w.job().Check(t.Context(), window)
+	w.ok(err)
+	w.drifts(report, drift.AmountDiffers)
+}
+
 // An end so young that the provider need not list it is open, by the grace.
 func TestWhatIsNotListedYetIsOpen(t *testing.T) {
 	w := newWorld(t)

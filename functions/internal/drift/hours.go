@@ -26,7 +26,10 @@ type hours struct {
 	tables tables
 	window Window
 	// whole says that pages are as long as DynamoDB makes them: most rows are passed over, and none is read besides.
-	whole  bool
+	whole bool
+	// readsMax is after how many reads the walk ends, be it with a few more; 0: it does not end so. reads are those so far.
+	readsMax, reads int
+
 	hour   time.Time // the one that the shards are of
 	shards []*shard
 }
@@ -61,7 +64,7 @@ func (h *hours) enter(hour time.Time) {
 // next returns up to so many rows, newest first; none at the end of the window.
 func (h *hours) next(ctx context.Context, count int) ([]row, error) {
 	var rows []row
-	for len(rows) < count && h.shards != nil {
+	for len(rows) < count && h.shards != nil && (h.readsMax == 0 || h.reads < h.readsMax) {
 		newest, err := h.newest(ctx)
 		if err != nil {
 			return nil, err
@@ -84,7 +87,8 @@ func (h *hours) next(ctx context.Context, count int) ([]row, error) {
 // newest is the shard whose next row is the newest; nil when the hour is over.
 func (h *hours) newest(ctx context.Context) (newest *shard, err error) {
 	for _, s := range h.shards {
-		if err := s.fill(ctx, h.tables, h.pageMax()); err != nil {
+		reads, err := s.fill(ctx, h.tables, h.pageMax())
+		if h.reads += reads; err != nil {
 			return nil, err
 		}
 		if len(s.page) > 0 && (newest == nil || s.page[0].at.After(newest.page[0].at)) {
@@ -118,9 +122,9 @@ func (s *shard) take() row {
 }
 
 // fill reads the next page once nothing is left of the last. What the index shows is as old as the window's grace, which
-// it has long caught up with; the rows themselves are read strongly.
-func (s *shard) fill(ctx context.Context, t tables, pageMax *int32) error {
-	for len(s.page) == 0 && !s.over {
+// it has long caught up with; the rows themselves are read strongly. It says how many reads that took.
+func (s *shard) fill(ctx context.Context, t tables, pageMax *int32) (reads int, err error) {
+	for ; len(s.page) == 0 && !s.over; reads++ {
 		out, err := t.cfg.Client.Query(ctx, &dynamodb.QueryInput{
 			TableName: &t.cfg.PaymentsTable, IndexName: aws.String(table.Payments().Index.Name),
 			KeyConditionExpression:   aws.String("#h = :h AND #at BETWEEN :from AND :to"),
@@ -132,7 +136,7 @@ func (s *shard) fill(ctx context.Context, t tables, pageMax *int32) error {
 			ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 		})
 		if err != nil {
-			return fmt.Errorf("drift: rows of %s: %w", s.partition, err)
+			return reads, fmt.Errorf("drift: rows of %s: %w", s.partition, err)
 		}
 		if out.ConsumedCapacity != nil {
 			t.meter.read(*out.ConsumedCapacity)
@@ -142,7 +146,7 @@ func (s *shard) fill(ctx context.Context, t tables, pageMax *int32) error {
 		}
 		s.after, s.over = out.LastEvaluatedKey, len(out.LastEvaluatedKey) == 0
 	}
-	return nil
+	return reads, nil
 }
 
 func millis(at time.Time) types.AttributeValue {

@@ -50,6 +50,11 @@ type Config struct {
 	LedgerShards int
 	// ObjectsMax is how many of the provider's objects wait for their rows in memory, about 400 bytes each. Default 50,000.
 	ObjectsMax int
+	// OlderReadsMax is how often [Job.CheckLast] reads the ledger's index for rows that are more than WorkMax older than their objects,
+	// each time that it looks for some: such a row is of a message that an operator has redriven, and is looked for after a loss of data
+	// alone. With fewer shards than 7 that is a month, where no hour of a shard has more than a megabyte of keys. What it
+	// does not find so counts as missing. Default 5,000, a minute or two. [Job.Check] reads a month always.
+	OlderReadsMax int
 	// Now is the clock, default time.Now. Pause waits, or returns the context's error; default a timer.
 	Now   func() time.Time
 	Pause func(context.Context, time.Duration) error
@@ -100,6 +105,7 @@ func (c Config) withDefaults() Config {
 	c.WorkMax = cmp.Or(c.WorkMax, 25*time.Hour)
 	c.LedgerShards = cmp.Or(c.LedgerShards, table.LedgerShards)
 	c.ObjectsMax = cmp.Or(c.ObjectsMax, 50_000)
+	c.OlderReadsMax = cmp.Or(c.OlderReadsMax, 5_000)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -136,6 +142,8 @@ func (c Config) validate() error {
 		return broken("Retention", c.Retention, "must not be negative")
 	case c.ObjectsMax < 2:
 		return broken("ObjectsMax", c.ObjectsMax, "must be 2 or more")
+	case c.OlderReadsMax < 0:
+		return broken("OlderReadsMax", c.OlderReadsMax, "must not be negative")
 	case c.LedgerShards < 1 || c.LedgerShards > table.LedgerShardsMax:
 		return broken("LedgerShards", c.LedgerShards, fmt.Sprintf("must be 1 to %d", table.LedgerShardsMax))
 	case c.WorkMax < 0:
@@ -183,7 +191,7 @@ func (j *Job) CheckLast(ctx context.Context, w Window, known []string, enough fu
 		return notCompared(w), err
 	}
 	r := newRun(j, w, now, j.tell(ctx), known...)
-	r.enough = enough
+	r.enough, r.olderReadsMax = enough, j.cfg.OlderReadsMax
 	report, err := j.compare(ctx, r)
 	switch {
 	case err != nil:

@@ -160,6 +160,7 @@ func TestNewRefusesWhatCantBe(t *testing.T) {
 		"Config.ListingDelay":    func(c *drift.Config) { c.ListingDelay = -1 },
 		"Config.Retention":       func(c *drift.Config) { c.Retention = -1 },
 		"Config.WorkMax":         func(c *drift.Config) { c.WorkMax = -1 },
+		"Config.OlderReadsMax":   func(c *drift.Config) { c.OlderReadsMax = -1 },
 		"Config.ObjectsMax":      func(c *drift.Config) { c.ObjectsMax = -1 },
 	} {
 		cfg := drift.Config{

@@ -39,7 +39,9 @@ type run struct {
 	pool   pool
 	// objectsMax bounds the pool: beyond it objects are asked after one by one.
 	objectsMax int
-	refunds    refundSums
+	// olderReadsMax bounds each look for rows that are older than their objects can be without a redrive; 0: nothing does.
+	olderReadsMax int
+	refunds       refundSums
 	// early are the times of objects that were counted, and that a cut of the window may leave out: those before the last row.
 	early []time.Time
 

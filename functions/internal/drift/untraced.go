@@ -2,8 +2,8 @@ package drift
 
 import (
 	"context"
+	"maps"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -32,7 +32,7 @@ func (r *run) untraced(c claim, o object) {
 func (r *run) lookForRows(ctx context.Context) error {
 	wanted := r.rowless
 	r.rowless, r.rowlessSize = map[claim][]object{}, 0
-	tenants, err := r.tables.owners(ctx, wanted, r.rules.workMax)
+	tenants, err := r.owners(ctx, wanted)
 	if err != nil {
 		return err
 	}
@@ -50,24 +50,52 @@ func (r *run) lookForRows(ctx context.Context) error {
 	return looks.Wait()
 }
 
-// owners tell whose rows there are of some operations, by the index: a row's key has its tenant, which its operation's id does not tell.
-// A row is made before its objects, and not longer before than its messages may be worked on.
-func (t tables) owners(ctx context.Context, wanted map[claim][]object, workMax time.Duration) (map[claim]string, error) {
-	ids, span := map[string]claim{}, Window{}
-	for c, objects := range wanted {
-		ids[string(c.kind)+"/"+payments.EntryID(c.kind, c.operation)] = c
+// olderRows is how long before its object a row is looked for at most.
+const olderRows = WindowMax
+
+// owners tell whose rows there are of some operations. A row is made before its objects, and mostly not longer before than its messages
+// may be worked on. But an operator who redrives a message starts that time anew, so the rows that are not there are looked for once
+// more, among those of a month before: what is not found is told of as money that nobody has asked for.
+func (r *run) owners(ctx context.Context, wanted map[claim][]object) (map[claim]string, error) {
+	span := before(wanted)
+	older := Window{From: span.From.Add(-olderRows), To: span.From.Add(-r.rules.workMax)}
+	span.From = older.To
+	tenants, err := r.tables.owners(ctx, wanted, span, 0)
+	if err != nil || len(tenants) == len(wanted) {
+		return tenants, err
+	}
+	left := maps.Clone(wanted)
+	maps.DeleteFunc(left, func(c claim, _ []object) bool { return tenants[c] != "" })
+	found, err := r.tables.owners(ctx, left, older, r.olderReadsMax)
+	maps.Copy(tenants, found)
+	return tenants, err
+}
+
+// before is from the first of the objects to the last, as our clock may have been.
+func before(wanted map[claim][]object) (span Window) {
+	for _, objects := range wanted {
 		for _, o := range objects {
-			if from := o.CreatedAt.Add(-workMax); span.From.IsZero() || from.Before(span.From) {
-				span.From = from
+			if span.From.IsZero() || o.CreatedAt.Before(span.From) {
+				span.From = o.CreatedAt
 			}
 			if to := o.CreatedAt.Add(skew); to.After(span.To) {
 				span.To = to
 			}
 		}
 	}
+	return span
+}
+
+// owners tell whose rows there are of some operations, of a span of the index: a row's key has its tenant, which its operation's id
+// does not tell. They end where all are found, and after so many reads, newest first; 0: after any number.
+func (t tables) owners(ctx context.Context, wanted map[claim][]object, span Window, readsMax int) (map[claim]string, error) {
+	ids := map[string]claim{}
+	for c := range wanted {
+		ids[string(c.kind)+"/"+payments.EntryID(c.kind, c.operation)] = c
+	}
 	found := map[claim]string{}
 	rows := newHours(t, span)
-	rows.whole = true
+	rows.whole, rows.readsMax = true, readsMax
 	for len(found) < len(wanted) {
 		page, err := rows.next(ctx, batchMax)
 		if err != nil || len(page) == 0 {

@@ -52,7 +52,9 @@ type world struct {
 	tables   dynamotest.Tables
 	payments string
 	queue    *memqueue.Queue
+	store    *dynamo.Store
 	worker   *outbox.Worker
+	operator *outbox.Operator
 	runner   *outbox.Runner
 	app      http.Handler
 	provider provider.Control
@@ -88,12 +90,15 @@ func (w *world) start() {
 		IdempotencyTable: w.tables.Idempotency, OutboxTable: w.tables.Outbox, Translate: payments.Items(w.payments, w.shards),
 	})
 	w.ok(err)
+	w.store = store
 	w.queue = memqueue.New(w.clock.Now)
 	client, err := payments.NewProvider(w.provider.URL, nil)
 	w.ok(err)
 	topics, err := outbox.NewTopics(outbox.Config{Now: w.clock.Now, Pause: w.clock.Pause}, client.Topics(payments.Bounds{AttemptsMax: 3})...)
 	w.ok(err)
 	w.worker, err = outbox.NewWorker(store, topics, w.queue, w.queue)
+	w.ok(err)
+	w.operator, err = outbox.NewOperator(store, topics, w.queue, w.queue)
 	w.ok(err)
 	w.runner, err = outbox.NewRunner(w.worker, nil, nil)
 	w.ok(err)
@@ -199,6 +204,25 @@ func (w *world) payOut(destination string) {
 func (w *world) deliver(m made) {
 	w.Helper()
 	w.ok(w.worker.Deliver(w.Context(), m.Operation.Message(1)))
+}
+
+// redrive starts a dead message anew, as an operator does, and settles it.
+func (w *world) redrive(m made) {
+	w.Helper()
+	id := m.Operation.Message(1)
+	dead, err := w.store.Message(w.Context(), id)
+	w.ok(err)
+	_, err = w.operator.Redrive(w.Context(), id, dead.Revision)
+	w.ok(err)
+	w.reconcile(m) // the provider has nothing: it is offered again
+	w.deliver(m)
+}
+
+// reconcile asks the provider what became of a message that is unknown.
+func (w *world) reconcile(m made) {
+	w.Helper()
+	_, err := w.runner.ReconcileMessage(w.Context(), m.Operation.Message(1))
+	w.ok(err)
 }
 
 // drain lets time pass and serves every wake-up that becomes due.

@@ -188,8 +188,8 @@ func (r Restorer) Judge(ctx context.Context, operation idem.OperationID, objects
 // errThere: nothing of the operation is missing.
 var errThere = errors.New("payments: the operation is there")
 
-// prepare is the transaction that makes the operation again: from its own record, where a loss has torn its transaction, and from the
-// provider's objects, where nothing is left of it. Its error is errThere where nothing is missing.
+// prepare is the transaction that makes the operation again: from its own record, or from its message and its row, where a loss has torn its
+// transaction, and from the provider's objects, where nothing is left of it. Its error is errThere where nothing is missing.
 func (r Restorer) prepare(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) (storage.Commit, error) {
 	key, err := operation.RecordKey()
 	if err != nil {
@@ -199,11 +199,8 @@ func (r Restorer) prepare(ctx context.Context, operation idem.OperationID, objec
 	if err != nil {
 		return storage.Commit{}, fmt.Errorf("payments: read record: %w", err)
 	}
-	if stored == nil {
-		return r.fromObjects(ctx, objects, told)
-	}
-	if stored.OperationID != operation && stored.KeyFree(r.Now()) {
-		return r.fromObjects(ctx, objects, told)
+	if stored == nil || stored.OperationID != operation && stored.KeyFree(r.Now()) {
+		return r.withoutRecord(ctx, operation, objects, told)
 	}
 	if stored.OperationID == operation {
 		torn, err := r.torn(ctx, *stored)
@@ -247,25 +244,25 @@ func (r Restorer) fromObjects(ctx context.Context, objects []Shown, told Told) (
 	if err := r.before(ctx, at); err != nil {
 		return storage.Commit{}, err
 	}
-	b, request, err := r.begun(ctx, lost, objects, told, at)
+	b, err := r.begun(ctx, lost, objects, told, at)
 	if err != nil {
 		return storage.Commit{}, err
 	}
-	return r.commit(lost, told.Tenant, at, b, request)
+	return r.commit(lost.Operation, told.Tenant, at, b)
 }
 
-// begun is what the client's request committed, and the request.
-func (r Restorer) begun(ctx context.Context, lost Lost, objects []Shown, told Told, at time.Time) (begun, asked, error) {
+// begun is what the client's request committed.
+func (r Restorer) begun(ctx context.Context, lost Lost, objects []Shown, told Told, at time.Time) (begun, error) {
 	o, message := lost.First, lost.Operation.Message(1)
 	switch lost.Kind {
 	case EntryRefund:
 		return r.refund(ctx, lost, told, at)
 	case EntryPayout:
 		if told.Account == "" {
-			return begun{}, asked{}, &ByHandError{CodeAccountUnknown, "say which account it was taken from: the provider does not know"}
+			return begun{}, &ByHandError{CodeAccountUnknown, "say which account it was taken from: the provider does not know"}
 		}
 		if err := told.admits(lost, objects); err != nil {
-			return begun{}, asked{}, err
+			return begun{}, err
 		}
 		b, err := beginPayout(Payout{
 			Tenant: told.Tenant, ID: lost.ID, Status: StatusPending, From: told.Account, Amount: o.Amount, Currency: o.Currency,
@@ -274,20 +271,33 @@ func (r Restorer) begun(ctx context.Context, lost Lost, objects []Shown, told To
 		if err == nil && lost.Released {
 			b.steps, err = stepsToRelease(b.payload, lost.First.ID)
 		}
-		return b, asked{operationPayouts, "/v1/payouts", []string{}, map[string]any{
-			"from": told.Account, "amount": o.Amount, "currency": o.Currency, "destination": o.Destination,
-		}}, err
+		return b, err
 	case EntryPayment:
 	}
-	b, err := beginPayment(Payment{
+	return beginPayment(Payment{
 		Tenant: told.Tenant, ID: lost.ID, Status: StatusPending, Amount: o.Amount, Currency: o.Currency, Source: o.Source, Reference: o.Reference,
 		CreatedAt: at, Message: message,
 	})
-	body := map[string]any{"amount": o.Amount, "currency": o.Currency, "source": o.Source}
-	if o.Reference != "" {
-		body["reference"] = o.Reference
+}
+
+// asked is the client's request, by what it made.
+func (b begun) asked() asked {
+	switch v := b.view; {
+	case v.Refund != nil:
+		id := v.Refund.Payment
+		return asked{operationRefunds, "/v1/payments/" + id + "/refunds", []string{id}, map[string]any{"amount": v.Refund.Amount}}
+	case v.Payout != nil:
+		p := v.Payout
+		return asked{operationPayouts, "/v1/payouts", []string{}, map[string]any{
+			"from": p.From, "amount": p.Amount, "currency": p.Currency, "destination": p.Destination,
+		}}
 	}
-	return b, asked{operationPayments, "/v1/payments", []string{}, body}, err
+	p := b.view.Payment
+	body := map[string]any{"amount": p.Amount, "currency": p.Currency, "source": p.Source}
+	if p.Reference != "" {
+		body["reference"] = p.Reference
+	}
+	return asked{operationPayments, "/v1/payments", []string{}, body}
 }
 
 // admits refuses a payout that was not paid out, unless a person has said what becomes of it: one that was only screened is paid out now,
@@ -303,42 +313,42 @@ func (t Told) admits(lost Lost, objects []Shown) error {
 }
 
 // refund finds the payment by its charge: the payment's row must be there, and have succeeded.
-func (r Restorer) refund(ctx context.Context, lost Lost, told Told, at time.Time) (begun, asked, error) {
+func (r Restorer) refund(ctx context.Context, lost Lost, told Told, at time.Time) (begun, error) {
 	o := lost.First
 	missing := &ByHandError{CodePaymentMissing, fmt.Sprintf("the payment of charge %s is not there, or has not succeeded yet: make that one again first, and come back", o.Charge)}
 	charge, err := r.Charge(ctx, o.Charge)
 	if err != nil {
-		return begun{}, asked{}, err
+		return begun{}, err
 	}
 	operation, _, err := charge.Key.Operation()
 	if err != nil {
-		return begun{}, asked{}, missing
+		return begun{}, missing
 	}
 	paid, err := r.Ledger.Payment(ctx, told.Tenant, entityID(paymentPrefix, operation))
 	switch {
 	case err != nil:
-		return begun{}, asked{}, err
+		return begun{}, err
 	case paid == nil || paid.Status != StatusSucceeded || paid.ProviderReference != o.Charge:
-		return begun{}, asked{}, missing
+		return begun{}, missing
 	}
-	b, err := beginRefund(Refund{
+	return beginRefund(Refund{
 		Tenant: told.Tenant, ID: lost.ID, Payment: paid.ID, Status: StatusPending, Amount: o.Amount, Currency: o.Currency, CreatedAt: at,
 		Message: lost.Operation.Message(1),
 	}, *paid)
-	return b, asked{operationRefunds, "/v1/payments/" + paid.ID + "/refunds", []string{paid.ID}, map[string]any{"amount": o.Amount}}, err
 }
 
 // commit is the transaction, whose fence demands that the key is free and the rows are absent.
-func (r Restorer) commit(lost Lost, tenant string, at time.Time, b begun, request asked) (storage.Commit, error) {
+func (r Restorer) commit(operation idem.OperationID, tenant string, at time.Time, b begun) (storage.Commit, error) {
+	request := b.asked()
 	fingerprint, err := request.fingerprint()
 	if err != nil {
 		return storage.Commit{}, err
 	}
-	response, err := accept(lost.Operation, b.view)
+	response, err := accept(operation, b.view)
 	if err != nil {
 		return storage.Commit{}, err
 	}
-	key, err := lost.Operation.RecordKey()
+	key, err := operation.RecordKey()
 	if err != nil {
 		return storage.Commit{}, err
 	}
@@ -351,7 +361,7 @@ func (r Restorer) commit(lost Lost, tenant string, at time.Time, b begun, reques
 		return storage.Commit{}, err
 	}
 	return r.with(storage.Record{
-		Key: key, State: storage.StatePending, OperationID: lost.Operation, Epoch: 1, Owner: owner, Revision: revision, Tenant: tenant,
+		Key: key, State: storage.StatePending, OperationID: operation, Epoch: 1, Owner: owner, Revision: revision, Tenant: tenant,
 		Operation: request.operation, Kind: storage.KindDeferred, Fingerprint: fingerprint, Response: response, CreatedAt: at,
 		Retention: r.Retention, Attempts: 1, SchemaVersion: storage.SchemaVersion,
 	}, b, nil), nil

@@ -156,7 +156,7 @@ func (t Told) ofTenant(tenant string) error {
 	if t.Tenant == "" || t.Tenant == tenant {
 		return nil
 	}
-	return &ByHandError{CodeTenantDiffers, fmt.Sprintf("its record is of tenant %s", tenant)}
+	return &ByHandError{CodeTenantDiffers, fmt.Sprintf("it is of tenant %s", tenant)}
 }
 
 // ofAccount refuses a payout from another account than was said.

@@ -71,6 +71,15 @@ func (b begun) judge(operation idem.OperationID, objects []Shown, told Told) (Lo
 		}
 		return Lost{}, &ByHandError{CodeNothingMade, "it was accepted, and the provider has nothing of it: made again it is executed now (--finish)"}
 	}
+	lost, err := b.shown(operation, objects)
+	if err != nil {
+		return Lost{}, err
+	}
+	return lost, told.admits(lost, objects)
+}
+
+// shown is what the provider made, which must be what was asked for.
+func (b begun) shown(operation idem.OperationID, objects []Shown) (Lost, error) {
 	lost, err := Made(objects)
 	if err != nil {
 		return Lost{}, err
@@ -80,9 +89,9 @@ func (b begun) judge(operation idem.OperationID, objects []Shown, told Told) (Lo
 	case err != nil:
 		return Lost{}, err
 	case !same || lost.Operation != operation:
-		return Lost{}, &ByHandError{CodeDiffersFromSelf, "what the provider made is not what its 202 says: ask the provider which is true"}
+		return Lost{}, &ByHandError{CodeDiffersFromSelf, "what the provider made is not what was asked for here: ask the provider which is true"}
 	}
-	return lost, told.admits(lost, objects)
+	return lost, nil
 }
 
 // made says whether the provider's first object is what the operation asks it for.
@@ -124,17 +133,26 @@ func (r Restorer) beginAs(ctx context.Context, stored storage.Record, accepted a
 		})
 	case accepted.Refund != nil:
 		v := accepted.Refund
-		paid, err := r.Ledger.Payment(ctx, tenant, v.Payment)
+		paid, err := r.succeeded(ctx, tenant, v.Payment)
 		if err != nil {
 			return begun{}, err
-		}
-		if paid == nil || paid.Status != StatusSucceeded {
-			return begun{}, &ByHandError{CodePaymentMissing, fmt.Sprintf("payment %s is not there, or has not succeeded yet: make that one again first, and come back", v.Payment)}
 		}
 		return beginRefund(Refund{
 			Tenant: tenant, ID: v.ID, Payment: v.Payment, Status: StatusPending, Amount: v.Amount, Currency: v.Currency, CreatedAt: at(v.CreatedAt),
 			Message: message,
-		}, *paid)
+		}, paid)
 	}
 	return begun{}, &ByHandError{CodePartlyThere, "its record waits for a message that is not there, and its 202 is about nothing that this application makes: inspect it"}
+}
+
+// succeeded is the payment that a refund is of, which must have succeeded.
+func (r Restorer) succeeded(ctx context.Context, tenant, id string) (Payment, error) {
+	paid, err := r.Ledger.Payment(ctx, tenant, id)
+	switch {
+	case err != nil:
+		return Payment{}, err
+	case paid == nil || paid.Status != StatusSucceeded:
+		return Payment{}, &ByHandError{CodePaymentMissing, fmt.Sprintf("payment %s is not there, or has not succeeded yet: make that one again first, and come back", id)}
+	}
+	return *paid, nil
 }

@@ -13,11 +13,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/lambdaapp"
 	"github.com/idem-go/idem-aws/idem/lambdaapp/environment"
+	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/operator/awsctl"
 	"github.com/idem-go/idem-aws/idem/operator/console"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
@@ -53,18 +55,22 @@ func deploy(t *testing.T) *deployment {
 	}
 }
 
-// exits runs the command as a shell does.
-func (d *deployment) exits(want int, args ...string) (stdout, stderr string) {
-	d.Helper()
-	app := awsctl.NewLambda(awsctl.Lambda{
+// command is the deployment's idemctl.
+func (d *deployment) command() idemctl.App {
+	return awsctl.NewLambda(awsctl.Lambda{
 		Application: func(context.Context) (lambdaapp.Config, error) {
 			return lambdaapp.Config{AWS: d.aws, Getenv: func(name string) string { return d.variables[name] }}, nil
 		},
 		Tables: []awsctl.OwnTable{{Role: "orders", Variable: "ORDERS_TABLE", Shape: schema.Table{Key: "id"}}},
 		App:    d.app,
 	})
+}
+
+// exits runs the command as a shell does.
+func (d *deployment) exits(want int, args ...string) (stdout, stderr string) {
+	d.Helper()
 	var out, errs strings.Builder
-	if got := idemctl.Run(d.Context(), app, args, &out, &errs); got != want {
+	if got := idemctl.Run(d.Context(), d.command(), args, &out, &errs); got != want {
 		d.Fatalf("idemctl %q exits with %d, want %d\n%s%s", args, got, want, &out, &errs)
 	}
 	return out.String(), errs.String()
@@ -136,15 +142,7 @@ func TestWrongVariablesAreNamed(t *testing.T) {
 // not see. Neither changes the number, by which sweep and reconciler start.
 func TestAnOperatorHasTheFunctionsShards(t *testing.T) {
 	d := deploy(t)
-	store, err := dynamo.New(dynamotest.Client(*d.aws.BaseEndpoint), dynamo.Config{
-		IdempotencyTable: d.variables[environment.IdempotencyTable], OutboxTable: d.variables[environment.OutboxTable], Shards: 8,
-	})
-	if err == nil {
-		err = store.CheckShards(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := d.raised(8)
 	for _, shards := range []string{"4", "16"} {
 		d.variables[environment.OutboxShards] = shards
 		if _, errs := d.exits(idemctl.ExitUsage, "list", "unknown"); !strings.Contains(errs, environment.OutboxShards) || !strings.Contains(errs, "must be 8") {
@@ -156,6 +154,50 @@ func TestAnOperatorHasTheFunctionsShards(t *testing.T) {
 	}
 	d.variables[environment.OutboxShards] = "8"
 	d.exits(idemctl.ExitOK, "list", "unknown")
+}
+
+// raised is the store of a deployment that has raised the number of shards.
+func (d *deployment) raised(shards int) *dynamo.Store {
+	d.Helper()
+	store, err := dynamo.New(dynamotest.Client(*d.aws.BaseEndpoint), dynamo.Config{
+		IdempotencyTable: d.variables[environment.IdempotencyTable], OutboxTable: d.variables[environment.OutboxTable], Shards: shards,
+	})
+	if err == nil {
+		err = store.CheckShards(d.Context())
+	}
+	if err != nil {
+		d.Fatal(err)
+	}
+	return store
+}
+
+// docs/operator.md "Environment": a console that was open when the number was raised would show none of what lies in the new shards, and
+// that nothing is dead. It shows no queue instead.
+func TestADeskThatIsKeptListsNothingOnceTheShardsAreRaised(t *testing.T) {
+	d := deploy(t)
+	d.raised(4)
+	desk, err := d.command().Build(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := operator.Change{Actor: "ada", Reason: "ticket 17"}
+	uses := map[string]func() error{
+		"count":  func() error { _, err := desk.Count(t.Context(), operator.QueueDead, ""); return err },
+		"list":   func() error { _, err := desk.List(t.Context(), operator.QueueDead, "", 1, ""); return err },
+		"search": func() error { _, err := desk.Beginning(t.Context(), "op_0123456789"); return err },
+		"sweep":  func() error { _, err := desk.Sweep(t.Context(), change); return err },
+	}
+	for name, use := range uses {
+		if err := use(); err != nil {
+			t.Errorf("%s before: %v", name, err)
+		}
+	}
+	d.raised(8)
+	for name, use := range uses {
+		if err := use(); !errors.Is(err, operator.ErrRefused) || !errors.As(err, new(*idem.ConfigError)) || !strings.Contains(err.Error(), environment.OutboxShards) || !strings.Contains(err.Error(), "must be 8") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // The console says which deployment it is about, and what the application says of it counts.

@@ -125,7 +125,7 @@ func (e *exportKeys) Run(d *idemctl.Desk) error {
 		under = keyARNForm.FindStringSubmatch(e.Under)[2]
 	}
 	return shown(d, in.of, e.Write, operator.Task{
-		Name: "keys export", Subject: "keys of " + in.table, Would: fmt.Sprintf("write the keys of %d tenants, wrapped under %s, to %s", len(all), under, e.File),
+		Name: "keys export", Subject: in.table + " to " + e.File, Would: fmt.Sprintf("write the keys of %d tenants, wrapped under %s, to %s", len(all), under, e.File),
 		Judge: func(context.Context) error {
 			if _, err := os.Lstat(e.File); !errors.Is(err, os.ErrNotExist) {
 				return fmt.Errorf("%w: %s is there already, or can't be made", operator.ErrRefused, e.File)
@@ -219,7 +219,7 @@ func (i *importKeys) Run(d *idemctl.Desk) error {
 		return idemctl.Environment(err)
 	}
 	return shown(d, in.of, i.Write, operator.Task{
-		Name: "keys import", Subject: "keys of " + in.table,
+		Name: "keys import", Subject: i.File + " to " + in.table,
 		Would: fmt.Sprintf("put the keys of %d tenants, exported %s, into %s", len(file.Tenants), file.ExportedAt.UTC().Format(time.RFC3339), in.table),
 		Judge: func(ctx context.Context) error { return in.takes(ctx, file) },
 		Act: func(ctx context.Context) (string, error) {
@@ -278,7 +278,7 @@ func (e *eraseKeys) Run(d *idemctl.Desk) error {
 		return err
 	}
 	return shown(d, in.of, e.Write, operator.Task{
-		Name: "keys erase", Subject: "keys of " + in.table,
+		Name: "keys erase", Subject: e.Tenant, Tenant: e.Tenant, // of one that was not answered nothing else says whose
 		Would: fmt.Sprintf("erase the keys of tenant %q for good: stored answers, and messages that wait for their delivery, are never read again", e.Tenant),
 		Judge: func(ctx context.Context) error {
 			all, err := in.everyone(ctx)

@@ -108,12 +108,19 @@ func (l Lambda) open(ctx context.Context) (Opened, error) {
 	if err != nil { // a line for each variable
 		return Opened{}, idemctl.Environment(errors.New(strings.ReplaceAll(err.Error(), "\n", "; ")))
 	}
-	if err := app.SameShards(ctx); errors.As(err, new(*idem.ConfigError)) {
-		return Opened{}, idemctl.Environment(fmt.Errorf("%s: %w", environment.OutboxShards, err))
+	same := func(ctx context.Context) error {
+		err := app.SameShards(ctx)
+		if errors.As(err, new(*idem.ConfigError)) {
+			err = fmt.Errorf("%s: %w", environment.OutboxShards, err)
+		}
+		return err
+	}
+	if err := same(ctx); errors.As(err, new(*idem.ConfigError)) {
+		return Opened{}, idemctl.Environment(err)
 	} else if err != nil {
 		return Opened{}, err
 	}
-	desk := operator.Config{Store: app.Store, Engine: app.Engine, Topics: app.Topics, Probes: cfg.Probes, Logger: app.Logger}
+	desk := operator.Config{Store: app.Store, Engine: app.Engine, Topics: app.Topics, Probes: cfg.Probes, SameShards: same, Logger: app.Logger}
 	if l.Known != nil {
 		desk.Application = func(ctx context.Context, tenant string, id idem.OperationID, messages []operator.MessageView) (any, error) {
 			return l.Known(ctx, app.DynamoDB, tenant, id, messages)

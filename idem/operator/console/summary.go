@@ -28,6 +28,9 @@ func summary(s operator.Story, now time.Time) (text string, tone tone) {
 		case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled: // final: the record says it
 		}
 	}
+	if s.RecordMayBeLost {
+		return "Its record is not there: it has expired, or was lost. Nobody knows by it whether the operation has ended.", bad
+	}
 	if s.Record == nil {
 		return "It has ended, and its record was removed after it expired.", plain
 	}

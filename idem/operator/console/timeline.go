@@ -62,7 +62,7 @@ const laneRecord = 0
 // timelineOf draws up the timeline of a story. A time that is zero is not there.
 func timelineOf(s operator.Story, facts Facts, now time.Time) timeline {
 	t := timeline{Lanes: []string{"Record"}, Now: now}
-	t.record(s.Record)
+	t.record(s)
 	for i, m := range s.Messages {
 		t.Lanes = append(t.Lanes, "Message "+numberOf(m))
 		t.message(m, i+1)
@@ -106,9 +106,14 @@ func (t *timeline) add(at time.Time, lane int, tone tone, title, detail string) 
 	}
 }
 
-func (t *timeline) record(r *operator.RecordView) {
+func (t *timeline) record(s operator.Story) {
+	r := s.Record
 	if r == nil {
-		t.Missing = append(t.Missing, "The record was removed when it had expired: when the request came and when it was answered is not recorded any more.")
+		gone := "was removed when it had expired"
+		if s.RecordMayBeLost {
+			gone = "has expired, or was lost"
+		}
+		t.Missing = append(t.Missing, "The record "+gone+": when the request came and when it was answered is not recorded any more.")
 		return
 	}
 	began := "Request executed"

@@ -153,6 +153,28 @@ func TestOperationPageOfWhatIsLeft(t *testing.T) {
 	}
 }
 
+// After a loss of data a record that is not there has not expired for certain: the page says so, and offers no close.
+func TestOperationPageOfARecordThatMayBeLost(t *testing.T) {
+	w := newWorld(t)
+	id := w.operation(func(r *storage.Record) { completed(r); r.FreeAt = r.ExpiresAt }, dead)
+	ended := w.operation(func(r *storage.Record) { completed(r); r.FreeAt = r.ExpiresAt }, delivered)
+	w.advance(25 * time.Hour)
+	if records, messages := w.memory.Expire(w.clock()); records != 2 || messages != 0 {
+		t.Fatalf("%d records and %d messages expire", records, messages)
+	}
+	b := w.served()
+	b.shows(b.get(http.StatusOK, "/operation/"+string(id)), "It was removed after it expired.", "/change?action=close", "The record was removed when it had expired")
+	b.shows(b.get(http.StatusOK, "/operation/"+string(ended)), "It has ended, and its record was removed")
+	_, err := w.store.SetRefuseBefore(t.Context(), noon.Add(time.Minute))
+	w.ok(err)
+	page := b.get(http.StatusOK, "/operation/"+string(id))
+	b.shows(page, "It is not there: it has expired, or was lost.", "Do not close it", "The record has expired, or was lost")
+	if strings.Contains(page, "/change?action=close") {
+		t.Errorf("it offers a close:\n%s", page)
+	}
+	b.shows(b.get(http.StatusOK, "/operation/"+string(ended)), "Its record is not there: it has expired, or was lost.")
+}
+
 // A provider that could not be asked may have the charge: the page does not say that it shows nothing. Of the messages that it was
 // asked about it does.
 func TestOperationPageOfAProviderThatCouldNotBeAsked(t *testing.T) {
@@ -205,7 +227,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q: %d %s, want %s", query, res.Code, res.Header().Get("Location"), want)
 		}
 	}
-	if res := b.do(b.request(http.MethodGet, "/find?id=pay_1&tenant=acme", nil)); res.Header().Get("Location") != page(byKey) {
+	if res := b.do(b.request(http.MethodGet, "/find?id=pay_1&tenant=acme", nil)); res.Header().Get("Location") != page(byKey)+"?tenant=acme" {
 		t.Errorf("%d %s", res.Code, res.Body)
 	}
 	b.shows(b.get(http.StatusNotFound, "/find?id=pay_1&tenant=bolt"), "Nothing is known under pay_1 of bolt")
@@ -224,6 +246,22 @@ func TestFind(t *testing.T) {
 	form.Del("tenant")
 	b.post(http.StatusBadRequest, "/key", form)
 	b.get(http.StatusNotFound, "/key?key=order-17") // a key in an address would be in the browser's history
+}
+
+// What the application has made is found by its own id after record and messages have expired.
+func TestAnApplicationsOwnIDLeadsToWhatItStillHas(t *testing.T) {
+	w := newWorld(t)
+	id := w.operation(func(r *storage.Record) { completed(r); r.FreeAt = r.ExpiresAt }, func(m *storage.Message) { delivered(m); m.RemoveAt = noon.Add(48 * time.Hour) })
+	w.advance(49 * time.Hour)
+	if records, messages := w.memory.Expire(w.clock()); records != 1 || messages != 1 {
+		t.Fatalf("%d records and %d messages expire", records, messages)
+	}
+	w.known = told{Name: "payment pay_1"}
+	w.cfg.Find = func(context.Context, string, string) (idem.OperationID, error) { return id, nil }
+	b := w.served()
+	b.get(http.StatusNotFound, "/operation/"+string(id))
+	found := b.do(b.request(http.MethodGet, "/find?id=pay_1&tenant=acme", nil))
+	b.shows(b.get(http.StatusOK, found.Header().Get("Location")), "payment pay_1", "It has ended, and its record was removed")
 }
 
 func TestAuditLog(t *testing.T) {

@@ -166,13 +166,21 @@ func (c *Console) operation(w http.ResponseWriter, r *http.Request) error {
 	if operationOf(id) == "" {
 		return &operator.InvalidError{Field: "id", Rule: "must be an operation's id, or a message's"}
 	}
-	story, err := c.cfg.Desk.Inspect(r.Context(), id)
+	story, err := c.story(r, id)
 	if err != nil {
 		return err
 	}
 	page := c.pageOf(story)
 	c.render(w, r, http.StatusOK, "operation", "Operation", page)
 	return nil
+}
+
+// story is the story of an id. Where a tenant's name of its own has led to the operation, the address has the tenant.
+func (c *Console) story(r *http.Request, id string) (operator.Story, error) {
+	if tenant := r.URL.Query().Get("tenant"); tenant != "" {
+		return c.cfg.Desk.InspectOf(r.Context(), tenant, idem.OperationID(operationOf(id)))
+	}
+	return c.cfg.Desk.Inspect(r.Context(), id)
 }
 
 func (c *Console) pageOf(story operator.Story) operationPage {
@@ -257,7 +265,7 @@ func (c *Console) find(w http.ResponseWriter, r *http.Request) error {
 			return fmt.Errorf("ask the application: %w", err)
 		}
 		if found != "" {
-			http.Redirect(w, r, "/operation/"+url.PathEscape(string(found)), http.StatusSeeOther)
+			http.Redirect(w, r, "/operation/"+url.PathEscape(string(found))+"?"+url.Values{"tenant": {tenant}}.Encode(), http.StatusSeeOther)
 			return nil
 		}
 	}

@@ -49,9 +49,12 @@ func (t *table) loss(l operator.Loss) {
 
 func (t *table) story(s operator.Story) {
 	t.line("operation %s", s.Operation)
-	if r := s.Record; r != nil {
-		t.record(*r)
-	} else {
+	switch {
+	case s.Record != nil:
+		t.record(*s.Record)
+	case s.RecordMayBeLost:
+		t.line("record: not there: it has expired, or was lost")
+	default:
 		t.line("record: removed")
 	}
 	for _, m := range s.Messages {

@@ -70,7 +70,7 @@ func (s *session) changed(result operator.Result, err error) error {
 
 type inspect struct {
 	ID        string `arg:"" optional:"" help:"Id of the operation, or of one of its messages, or its beginning, as list shows it; with --tenant of what the application made by it, such as a payment."`
-	Tenant    string `help:"The tenant: with --key, or with an id of the application's own, such as a payment's."`
+	Tenant    string `help:"The tenant: with --key, or with an id of the application's own, such as a payment's. With an operation's id, to see what the application has of it after record and messages are gone."`
 	Operation string `help:"With --key: the operation's name, such as payments.create. Leave it out where a key is the tenant's for all operations."`
 	Key       string `help:"The client's key, instead of an id."`
 	Principal string `help:"With --key: the principal, where the policy binds keys to one."`
@@ -107,6 +107,8 @@ func (i *inspect) story(s *session, desk *operator.Desk) (operator.Story, error)
 			return operator.Story{}, err
 		}
 		return desk.Inspect(s.ctx, whole)
+	case operationIn(i.ID) != "":
+		return desk.InspectOf(s.ctx, i.Tenant, operationIn(i.ID))
 	}
 	id, err := s.app.Find(s.ctx, i.Tenant, i.ID)
 	switch {
@@ -117,7 +119,7 @@ func (i *inspect) story(s *session, desk *operator.Desk) (operator.Story, error)
 	case id == "":
 		return operator.Story{}, operator.ErrNotFound
 	}
-	return desk.Inspect(s.ctx, string(id))
+	return desk.InspectOf(s.ctx, i.Tenant, id)
 }
 
 type list struct {

@@ -29,6 +29,17 @@ func isWhole(id string) bool {
 	return err == nil
 }
 
+// operationIn is the operation that a whole id names, or whose message it names; empty where nothing of it is whole.
+func operationIn(id string) idem.OperationID {
+	if operation, _, err := idem.MessageID(id).Operation(); err == nil {
+		return operation
+	}
+	if isWhole(id) {
+		return idem.OperationID(id)
+	}
+	return ""
+}
+
 // beginningForm is what an id consists of, or its beginning. Other text is not searched for, and not repeated on a terminal.
 var beginningForm = regexp.MustCompile(`^[0-9A-Za-z_-]{1,200}(\.[0-9]{1,9})?$`)
 

@@ -16,6 +16,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/seal"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/webhook"
 )
@@ -94,6 +95,75 @@ the charge, sent again     %d
 		t.Errorf("the contradiction was answered with %d", got)
 	}
 	check.Send(t, payments, "POST", "/payments", "order-17", `{"amount":500}`).Want(t, 201, "replayed")
+}
+
+// oneKey is the data key of every tenant, but for one whose keys were erased.
+type oneKey struct{ erased string }
+
+func (k *oneKey) Current(_ context.Context, tenant string) (seal.Key, error) {
+	if tenant == k.erased {
+		return seal.Key{}, storage.ErrErased
+	}
+	return seal.Key{ID: 1, Secret: [seal.KeyBytes]byte([]byte("0123456789abcdef0123456789abcdef")), Current: true}, nil
+}
+
+func (k *oneKey) Open(ctx context.Context, tenant string, _ uint32) (seal.Key, error) {
+	return k.Current(ctx, tenant)
+}
+
+// What a webhook tells of a message that nobody can open is evidence all the same: its amount can't be compared, and an event that was
+// acknowledged never comes again. What can't be decoded contradicts nothing, and is asked for again.
+func TestEvidenceAboutAPayloadThatCannotBeReadIsNotLost(t *testing.T) {
+	w := check.NewWorld(t, charges)
+	keys := &oneKey{}
+	// process is the service in one process. Each holds keys for a while.
+	process := func() (payments, hooks http.Handler, worker *outbox.Worker) {
+		store := check.Get(seal.New(w.Store, seal.Config{Keys: keys, Now: w.Clock.Now}))(t)
+		engine := check.Get(idem.New(store, idem.Config{Now: w.Clock.Now, Pause: w.Clock.Pause}))(t)
+		topics := check.Get(outbox.NewTopics(outbox.Config{Now: w.Clock.Now, Pause: w.Clock.Pause}, charges))(t)
+		worker = check.Get(outbox.NewWorker(store, topics, w.Queue, w.Queue))(t)
+		mw := check.Get(middleware.New(engine, middleware.Config{Identify: protection.Identify}))(t)
+		payments = check.Get(mw.Handle(idem.Operation{Name: "payments.create", Kind: idem.KindDeferred, Policy: idem.IETF()}, middleware.Route{},
+			func(_ context.Context, tx *idem.Tx, r *middleware.Request) (idem.Response, error) {
+				tx.Send("payments.charge", r.Body)
+				return idem.JSON(http.StatusAccepted, map[string]string{"payment": "pending"})
+			}))(t)
+		verifier := check.Get(webhook.New(webhook.Config{Secrets: []string{secret}, Header: "Provider-Signature", Now: w.Clock.Now}))(t)
+		return payments, check.Get(New(verifier, engine, store, worker))(t), worker
+	}
+	payments, hooks, worker := process()
+	known := map[idem.MessageID]bool{}
+	pay := func(key, body string) (id idem.MessageID) {
+		t.Helper()
+		check.Send(t, payments, "POST", "/payments", key, body).Want(t, 202, "executed")
+		for _, m := range w.Store.Messages() {
+			if !known[m.ID] {
+				id = m.ID
+			}
+		}
+		known[id] = true
+		if err := worker.Deliver(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	told := func(event string, id idem.MessageID) int {
+		t.Helper()
+		body := fmt.Sprintf(`{"id":%q,"type":"charge.succeeded","key":%q,"charge":"ch_1","amount":500}`, event, id)
+		return check.Send(t, hooks, "POST", "/webhooks/provider", "", body, "Provider-Signature", webhook.Sign(secret, w.Clock.Now(), []byte(body))).Status
+	}
+	other := pay("order-17", `{"amount":"500"}`)
+	for range 2 {
+		if got := told("evt_1", other); got != http.StatusServiceUnavailable || stateOf(w, other) != "message unknown" {
+			t.Errorf("about a payload that can't be decoded: %d, %s", got, stateOf(w, other))
+		}
+	}
+	erased := pay("order-18", `{"amount":500}`)
+	keys.erased = "customer-1"
+	_, hooks, _ = process()
+	if got := told("evt_2", erased); got != http.StatusNoContent || stateOf(w, erased) != "message delivered" {
+		t.Errorf("about a payload that nobody can open: %d, %s", got, stateOf(w, erased))
+	}
 }
 
 // stateOf is the message's state, where the page shows it.
