@@ -337,8 +337,9 @@ func (x *delivery) sendWithin(ctx context.Context, w protocol.Write, watch timer
 			return err
 		}
 	}
-	now, left := x.now(), watch.Left(timeout)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), left)
+	deadline := watch.Deadline(timeout)
+	now, left := x.now(), time.Until(deadline)
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
 	err = x.send(ctx)
 	if ctx.Err() != nil {

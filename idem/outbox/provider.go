@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem/internal/timers"
 	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -22,11 +23,12 @@ const retryAfterMax = 24 * time.Hour
 
 // call asks the provider once, unless it is too late for it, and draws the pause after an answer without evidence.
 func (x *delivery) call(ctx context.Context, a protocol.Action) protocol.Input {
+	watch := timers.Begin() // before the clock is read: what a freeze takes, it takes from the call
 	timeout := min(x.cfg.CallTimeout, translation.TimeOf(a.Until).Sub(x.now()))
 	if x.called = true; timeout < min(callMin, x.cfg.CallTimeout) {
 		x.outcome = NotExecuted{Unsent: true, Cause: errors.New("outbox: not called: too little is left of the lease, or before the deadline")}
 	} else {
-		x.outcome = answered(x.callTopic(ctx, timeout), x.machine.OpenBefore)
+		x.outcome = answered(x.callTopic(ctx, watch.Deadline(timeout)), x.machine.OpenBefore)
 	}
 	in := protocol.Input{What: protocol.Called, Outcome: outcomeOf(x.outcome)}
 	if definite(x.outcome) {
@@ -45,8 +47,8 @@ func (x *delivery) call(ctx context.Context, a protocol.Action) protocol.Input {
 	return in
 }
 
-func (x *delivery) callTopic(caller context.Context, timeout time.Duration) (outcome Outcome) {
-	ctx, cancel := context.WithTimeout(caller, timeout)
+func (x *delivery) callTopic(caller context.Context, deadline time.Time) (outcome Outcome) {
+	ctx, cancel := context.WithDeadline(caller, deadline)
 	defer cancel()
 	began := x.desk.now()
 	defer func() { x.learn(caller, began, errors.Is(ctx.Err(), context.DeadlineExceeded)) }()
