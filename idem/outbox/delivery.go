@@ -98,7 +98,9 @@ func (x *delivery) know(m *storage.Message) protocol.Message {
 	case remind && errors.As(err, new(*TopicError)):
 		topic, err = Topic{Name: m.Topic}, nil
 	case err == nil && !remind:
-		err = topic.reads(*m)
+		err = topic.reads(*m, func(stack []byte) {
+			x.log(context.Background(), levelError, "outbox.panic", *m, "stack", string(stack))
+		})
 	}
 	if err != nil {
 		x.foreign, header.Foreign = err, true

@@ -662,6 +662,53 @@ func TestAPayloadOfAnotherReleaseIsLeftToIt(t *testing.T) {
 	}
 }
 
+// panicsOn is a topic's Knows with an error in it, which only that payload brings out.
+func panicsOn(broken string) func([]byte) error {
+	return func(payload []byte) error {
+		if string(payload) == broken {
+			panic("secret")
+		}
+		return nil
+	}
+}
+
+// A topic that panics on a payload can't read it: the message is left alone and told of, once for each look, and no other one waits for
+// it.
+func TestATopicThatPanicsOnAPayloadCannotReadIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		state storage.MessageState
+		look  func(*world)
+	}{
+		"worker": {storage.MessagePending, func(w *world) {
+			for _, m := range w.inner.Messages() {
+				w.deliver(m.ID)
+			}
+		}},
+		"sweep":     {storage.MessagePending, func(w *world) { w.swept(outbox.Counts{Offered: 1, Errors: 1}) }},
+		"reconcile": {storage.MessageUnknown, func(w *world) { w.reconciled(outbox.Counts{Offered: 1, Errors: 1}) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: func(topic *outbox.Topic) { topic.Knows = panicsOn("broken") }})
+			put := func(body string) idem.MessageID {
+				return w.accept(func(m *storage.Message) { m.Payload, m.State = []byte(body), c.state })
+			}
+			broken := put("broken")
+			before := w.message(broken)
+			sound := put("sound")
+			w.clock.Add(time.Hour)
+			c.look(w)
+			if m := w.message(broken); !reflect.DeepEqual(m, before) {
+				t.Errorf("%+v, want it as it was", m)
+			}
+			if told, stacks := w.logged("outbox.unknown_topic"), w.logged("outbox.panic"); told != 1 || stacks != 1 {
+				t.Errorf("told of %d times, and of its panic %d times; want once", told, stacks)
+			}
+			w.drain(time.Second)
+			w.want(sound, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+		})
+	}
+}
+
 // A later release changes a message while this one calls, or while its webhook is taken: it is not gone, and the webhook comes
 // again. Whoever reads the message ends it.
 func TestAMessageThatAnotherReleaseChangesMeanwhileIsNotGone(t *testing.T) {

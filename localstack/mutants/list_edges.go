@@ -101,6 +101,7 @@ var outcomes = []Mutant{
 	{Name: "a person's own settlement that is found late is another's", File: "idem/outbox/operator.go", Old: "translation.IDOf(x.row.Revision) == x.ending:", New: "translation.IDOf(x.row.Revision) != x.ending && false:"},
 	{Name: "of what had no reply a person is told that another was faster", File: "idem/outbox/delivery.go", Old: "	if x.unheard != nil {\n", New: "	if x.unheard != nil && false {\n"},
 	{Name: "what undoes after a decline is a step like any other", File: "idem/outbox/provider.go", Old: "Undoes: said.Next != nil && said.Next.Undoes, ", New: ""},
+	{Name: "a payload on which its topic panicked can be read", File: "idem/outbox/topic.go", Old: "			err = fmt.Errorf(\"outbox: knows of %s panicked with a %T\", t.Name, p)\n", New: ""},
 	{Name: "a call's deadline is counted from when it is made", File: "idem/outbox/provider.go", Old: "context.WithDeadline(caller, deadline)", New: "context.WithTimeout(caller, x.cfg.CallTimeout)"},
 	{Name: "a call that says nothing did nothing", File: "idem/outbox/provider.go", Old: "		return Ambiguous{Cause: fmt.Errorf(\"outbox: call answered with a %T\", outcome)}", New: "		return NotExecuted{Cause: fmt.Errorf(\"outbox: call answered with a %T\", outcome)}"},
 	{Name: "a call that panicked did nothing", File: "idem/outbox/provider.go", Old: "			outcome = Ambiguous{Cause: fmt.Errorf(\"outbox: call panicked", New: "			outcome = NotExecuted{Cause: fmt.Errorf(\"outbox: call panicked"},
