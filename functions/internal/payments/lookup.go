@@ -140,7 +140,8 @@ func (p *Provider) listed(ctx context.Context, path string, key idem.MessageID) 
 
 // findingOf reads the objects that the provider lists under one key. There is at most one where all went well; if there
 // are more, money that moved has moved, and a decline is an end only where nothing else is open. Where one of another key
-// is among them the list was not made by the key: it is no evidence, and that nothing else is there proves nothing.
+// is among them, or one that can't be read, the list was not made by the key: then only what tells the key is evidence, and that
+// nothing else is there proves nothing.
 func findingOf(body []byte, key idem.MessageID) outbox.Finding {
 	var objects []jsontext.Value
 	if err := json.Unmarshal(body, &objects); err != nil {
@@ -150,14 +151,11 @@ func findingOf(body []byte, key idem.MessageID) outbox.Finding {
 		return outbox.Unclear{Cause: errors.New("payments: look-up answered null")}
 	}
 	var finding outbox.Finding = outbox.Absent{}
-	var unclear error
+	foreign := foreignIn(objects, key)
+	unclear := foreign
 	for _, raw := range objects {
 		o, err := objectIn(raw)
-		if err == nil {
-			err = o.under(key)
-		}
-		if err != nil {
-			unclear = err
+		if err != nil || o.under(key) != nil || foreign != nil && o.Key == nil {
 			continue
 		}
 		switch outcome := o.outcome(raw).(type) {
@@ -177,4 +175,18 @@ func findingOf(body []byte, key idem.MessageID) outbox.Finding {
 		return outbox.Unclear{Cause: unclear}
 	}
 	return finding
+}
+
+// foreignIn says why a list was not made by the key.
+func foreignIn(objects []jsontext.Value, key idem.MessageID) error {
+	for _, raw := range objects {
+		o, err := objectIn(raw)
+		if err == nil {
+			err = o.under(key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

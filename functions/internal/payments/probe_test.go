@@ -246,6 +246,19 @@ func TestProbeJudgesTheAnswer(t *testing.T) {
 		"a decline and another key's": {
 			200, `[{"id":"ch_1","key":"` + unusedOperation + `.1","status":"declined"},{"id":"ch_9","key":"` + unusedOperation + `.7","status":"succeeded"}]`, "unclear",
 		},
+		"another key's and one without a key": {
+			200, `[{"id":"ch_9","key":"` + unusedOperation + `.7","status":"succeeded"},{"id":"ch_1","key":null,"status":"succeeded"}]`, "unclear",
+		},
+		"one without a key and another key's": {
+			200, `[{"id":"ch_1","status":"succeeded"},{"id":"ch_9","key":"` + unusedOperation + `.7","status":"succeeded"}]`, "unclear",
+		},
+		"another key's between one without a key and its own": {
+			200, `[{"id":"ch_2","status":"succeeded"},{"id":"ch_9","key":"` + unusedOperation + `.7","status":"declined"},{"id":"ch_1","key":"` + unusedOperation + `.1","status":"succeeded"}]`, "delivered ch_1",
+		},
+		"another key's, which has no status": {
+			200, `[{"id":"ch_1","status":"succeeded"},{"id":"ch_9","key":"` + unusedOperation + `.7"}]`, "unclear",
+		},
+		"a key that is none beside one without a key": {200, `[{"id":"ch_1","status":"succeeded"},{"id":"ch_9","key":7,"status":"succeeded"}]`, "unclear"},
 		"a key that is none": {200, `[{"id":"ch_9","key":7,"status":"succeeded"}]`, "unclear"},
 		"more than is read":  {200, `[` + strings.Repeat(" ", 1<<20) + `]`, "unclear"},
 		"404":                {404, `[]`, "unclear"},
