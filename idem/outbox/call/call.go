@@ -186,9 +186,9 @@ func (c *Client) over(ctx context.Context) func() bool {
 	return func() bool { return bounded && clock.Over(deadline, c.now()) }
 }
 
-// watched is a body of which it is known whether anybody began to read it. It is the last look at the clock: net/http writes a
-// request's head with the beginning of its body, so that what is found to be late here never leaves. A process that was frozen
-// until after its deadline would call beside whoever took its absence for proof.
+// watched is a body of which it is known whether anybody began to read it. It is the last look at the clock: of what is found to be
+// late here at most the head leaves, and without its body a request is none. A process that was frozen until after its deadline
+// would call beside whoever took its absence for proof.
 type watched struct {
 	io.ReadCloser
 	late func() bool
