@@ -33,6 +33,9 @@ type Declined struct {
 type NotExecuted struct {
 	// Unsent says that the request never left: it counts as no attempt.
 	Unsent bool
+	// Unauthorized says that the provider refused the caller, such as one whose credential was revoked, and read nothing else: it
+	// counts as no attempt, and `outbox.unauthorized` is logged. The message waits until it is too old, whatever its AttemptsMax.
+	Unauthorized bool
 	// RetryAfter is the pause that the provider asked for; the back-off is never shorter. More than a day counts as a
 	// day. 0 = none.
 	RetryAfter time.Duration

@@ -35,12 +35,15 @@ func (x *delivery) call(ctx context.Context, a protocol.Action) protocol.Input {
 		return in
 	}
 	attempts := x.row.Attempts + 1
-	if in.Outcome == protocol.OutUncalled { // attempts count calls, and its pauses must grow all the same
+	if in.Outcome == protocol.OutUncalled { // it counts as no attempt, and its pauses must grow all the same
 		attempts = int(x.row.Epoch)
 	}
 	pause := backoff(attempts, x.cfg.BackoffMin, x.cfg.BackoffMax, x.random())
 	if o, ok := x.outcome.(NotExecuted); ok {
 		pause = max(pause, min(o.RetryAfter, retryAfterMax))
+		if o.Unauthorized {
+			x.log(ctx, levelError, "outbox.unauthorized", x.row, "cause", o.Cause)
+		}
 	}
 	in.Backoff = translation.MillisOf(pause)
 	x.log(ctx, levelInfo, "outbox.answered", x.row, "outcome", x.outcome.Name(), "cause", causeOf(x.outcome))

@@ -418,6 +418,37 @@ func TestAnOpenCallIsRepeatedUntilTheMarginOfItsKeysRetention(t *testing.T) {
 	}
 }
 
+// While the provider refuses the caller, nothing is wrong with a message: it waits, whatever its AttemptsMax, and each call is told. What
+// ends it is its age.
+func TestACallOfAnUnauthorizedCallerCountsAsNone(t *testing.T) {
+	for name, c := range map[string]struct {
+		calls   int
+		message storage.MessageState
+		record  storage.State
+		status  int
+		row     string
+		charges int
+	}{
+		"until it is authorized again": {30, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1},
+		"until it is too old":          {1 << 20, storage.MessageDead, storage.StateFailed, 502, "not_executed", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: func(topic *outbox.Topic) { keyless(topic); topic.AgeMax = time.Hour }})
+			w.provider.script = slices.Repeat([]string{"401"}, c.calls)
+			id := w.accept()
+			w.deliver(id)
+			if m := w.message(id); m.Attempts != 0 || !m.OpenSince.IsZero() || m.State != storage.MessagePending {
+				t.Errorf("%+v, want it to wait for its next call", m)
+			}
+			w.drain(2 * time.Hour)
+			w.want(id, c.message, c.record, c.status, c.row, c.charges)
+			if told := w.logged("outbox.unauthorized"); told != w.provider.called()-c.charges || told < 30 {
+				t.Errorf("told of %d of %d calls", told, w.provider.called()-c.charges)
+			}
+		})
+	}
+}
+
 // 429s until the attempts are over: nothing is open, so the record fails, with the business writes of "not executed", in one transaction.
 func TestAttemptsOverWithNothingOpen(t *testing.T) {
 	w := newWorld(t, options{})

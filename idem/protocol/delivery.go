@@ -43,7 +43,7 @@ const (
 	OutDelivered           // definite: it has it
 	OutDeclined            // definite: it says no
 	OutNotExecuted         // proof that this call did nothing
-	OutUncalled            // it never left
+	OutUncalled            // proof that this call did nothing, and that its message was not judged: it never left, or its caller was refused
 	OutAmbiguous           // anything may have happened
 	OutRefused             // proof that this call did nothing, and that another would not either
 	OutRefusedOpen         // refused, without proof that nothing happened

@@ -154,15 +154,18 @@ func TestEachTopicClassesTheProvidersStatuses(t *testing.T) {
 	for _, e := range effects("ch_0", "scr_0") {
 		topic := topics(t, server.URL)[e.topic]
 		for code, want := range map[int]outbox.Outcome{
-			400: outbox.Refused{}, 401: outbox.NotExecuted{}, 402: outbox.Declined{}, 403: outbox.NotExecuted{}, 404: outbox.Refused{},
+			400: outbox.Refused{}, 401: outbox.NotExecuted{Unauthorized: true}, 402: outbox.Declined{}, 403: outbox.NotExecuted{Unauthorized: true}, 404: outbox.Refused{},
 			409: outbox.Refused{Unproven: true}, 410: outbox.Ambiguous{}, 422: outbox.Refused{}, 425: outbox.Ambiguous{}, 429: outbox.NotExecuted{},
 			303: outbox.Ambiguous{}, 500: outbox.Ambiguous{},
 		} {
 			status = code
 			got := topic.Call(t.Context(), e.m)
 			refused, _ := got.(outbox.Refused)
-			if wanted, _ := want.(outbox.Refused); got.Name() != want.Name() || refused.Unproven != wanted.Unproven {
-				t.Errorf("%s: %d is %s, want %s", e.topic, code, got.Name(), want.Name())
+			waits, _ := got.(outbox.NotExecuted)
+			wantRefused, _ := want.(outbox.Refused)
+			wantWaits, _ := want.(outbox.NotExecuted)
+			if got.Name() != want.Name() || refused.Unproven != wantRefused.Unproven || waits.Unauthorized != wantWaits.Unauthorized {
+				t.Errorf("%s: %d is %#v, want %#v", e.topic, code, got, want)
 			}
 		}
 	}
@@ -259,11 +262,11 @@ func TestProbeJudgesTheAnswer(t *testing.T) {
 			200, `[{"id":"ch_1","status":"succeeded"},{"id":"ch_9","key":"` + unusedOperation + `.7"}]`, "unclear",
 		},
 		"a key that is none beside one without a key": {200, `[{"id":"ch_1","status":"succeeded"},{"id":"ch_9","key":7,"status":"succeeded"}]`, "unclear"},
-		"a key that is none": {200, `[{"id":"ch_9","key":7,"status":"succeeded"}]`, "unclear"},
-		"more than is read":  {200, `[` + strings.Repeat(" ", 1<<20) + `]`, "unclear"},
-		"404":                {404, `[]`, "unclear"},
-		"503":                {503, `[]`, "unclear"},
-		"204":                {204, ``, "unclear"},
+		"a key that is none":                          {200, `[{"id":"ch_9","key":7,"status":"succeeded"}]`, "unclear"},
+		"more than is read":                           {200, `[` + strings.Repeat(" ", 1<<20) + `]`, "unclear"},
+		"404":                                         {404, `[]`, "unclear"},
+		"503":                                         {503, `[]`, "unclear"},
+		"204":                                         {204, ``, "unclear"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -95,7 +95,7 @@ const (
 	DriftRun = "drift.run"
 )
 
-// What became of a message. Each but Age and InlinePaused counts messages.
+// What became of a message. Each but Age, Unauthorized and InlinePaused counts messages.
 const (
 	// OutboxDelivered: the effect happened.
 	OutboxDelivered = "outbox.delivered"
@@ -103,6 +103,8 @@ const (
 	OutboxDeclined = "outbox.declined"
 	// OutboxRetried: offered again, after a back-off.
 	OutboxRetried = "outbox.retried"
+	// OutboxUnauthorized counts calls that the provider refused because of the caller, such as one whose credential was revoked.
+	OutboxUnauthorized = "outbox.unauthorized"
 	// OutboxUnknown: parked, because the effect may have happened.
 	OutboxUnknown = "outbox.unknown"
 	// OutboxDead: given up, or its settlement failed; an operator must decide.
