@@ -102,6 +102,8 @@ var outcomes = []Mutant{
 	{Name: "of what had no reply a person is told that another was faster", File: "idem/outbox/delivery.go", Old: "	if x.unheard != nil {\n", New: "	if x.unheard != nil && false {\n"},
 	{Name: "what undoes after a decline is a step like any other", File: "idem/outbox/provider.go", Old: "Undoes: said.Next != nil && said.Next.Undoes, ", New: ""},
 	{Name: "a payload on which its topic panicked can be read", File: "idem/outbox/topic.go", Old: "			err = fmt.Errorf(\"outbox: knows of %s panicked with a %T\", t.Name, p)\n", New: ""},
+	{Name: "of a failure that the store refuses for good nobody is told", File: "idem/protocol/fail.go", Old: "v == Nothing && d.At.Refused && d.Errand != Close &&", New: "false &&"},
+	{Name: "a caller that is refused uses up its message's attempts", File: "idem/outbox/translate.go", Old: "if o.Unsent || o.Unauthorized {", New: "if o.Unsent {"},
 	{Name: "a call's deadline is counted from when it is made", File: "idem/outbox/provider.go", Old: "context.WithDeadline(caller, deadline)", New: "context.WithTimeout(caller, x.cfg.CallTimeout)"},
 	{Name: "a call that says nothing did nothing", File: "idem/outbox/provider.go", Old: "		return Ambiguous{Cause: fmt.Errorf(\"outbox: call answered with a %T\", outcome)}", New: "		return NotExecuted{Cause: fmt.Errorf(\"outbox: call answered with a %T\", outcome)}"},
 	{Name: "a call that panicked did nothing", File: "idem/outbox/provider.go", Old: "			outcome = Ambiguous{Cause: fmt.Errorf(\"outbox: call panicked", New: "			outcome = NotExecuted{Cause: fmt.Errorf(\"outbox: call panicked"},

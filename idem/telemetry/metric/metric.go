@@ -116,7 +116,7 @@ const (
 	// OutboxEvidenced: a definite answer could not be settled, and is kept to be settled later.
 	OutboxEvidenced = "outbox.evidenced"
 	// OutboxSettleFailed: the effect is known, or known not to have happened, and its settlement failed. The message is dead,
-	// or is evidenced and tried again, up to once an hour, where the store refuses the write.
+	// or it is tried again, up to once an hour, where the store refuses the write: evidenced, or pending where it was given up.
 	OutboxSettleFailed = "outbox.settle_failed"
 	// OutboxDeadLetterLost: a message is dead, and its copy could not be queued for operators.
 	OutboxDeadLetterLost = "outbox.dead_letter_lost"
