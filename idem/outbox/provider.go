@@ -64,7 +64,12 @@ func (x *delivery) callTopic(caller context.Context, deadline time.Time) (outcom
 		}
 	}()
 	switch outcome := x.topic.Call(ctx, x.row).(type) {
-	case Delivered, Declined, NotExecuted, Ambiguous, Refused:
+	case Delivered, Declined:
+		if err := named(outcome); err != nil {
+			return Ambiguous{Cause: err}
+		}
+		return outcome
+	case NotExecuted, Ambiguous, Refused:
 		return outcome
 	default:
 		return Ambiguous{Cause: fmt.Errorf("outbox: call answered with a %T", outcome)}
@@ -92,7 +97,7 @@ func (x *delivery) probe(ctx context.Context) (in protocol.Input, err error) {
 func evidenced(finding Finding) error {
 	found, ok := finding.(Found)
 	if ok && definite(found.Outcome) {
-		return nil
+		return named(found.Outcome)
 	}
 	if ok {
 		return fmt.Errorf("outbox: probe found a %T, which is not evidence", found.Outcome)
@@ -179,9 +184,8 @@ func (x *delivery) followable(next Next, asked protocol.Asked) error {
 	return nil
 }
 
-// keptOf is what a message keeps of evidence that can't be settled. What contradicts other evidence is for people: less of it
-// is kept, so that both fit into one item.
-func keptOf(o Outcome, contradicts bool) *storage.Kept {
+// keptOf is what a message keeps of evidence that can't be settled.
+func keptOf(o Outcome, most int) *storage.Kept {
 	kept := storage.Kept{}
 	switch o := o.(type) {
 	case Delivered:
@@ -189,12 +193,16 @@ func keptOf(o Outcome, contradicts bool) *storage.Kept {
 	case Declined:
 		kept = storage.Kept(o)
 	}
-	most := EvidenceBytesMax
-	if contradicts {
-		most = ContradictionBytesMax
-	}
 	kept.Evidence = kept.Evidence[:min(len(kept.Evidence), most)]
 	return &kept
+}
+
+// shortened is what a message keeps of a decline from when on it keeps a delivery too: nil where nothing changes.
+func shortened(declined *storage.Kept) *storage.Kept {
+	if declined == nil || len(declined.Evidence) <= ContradictionBytesMax {
+		return nil
+	}
+	return keptOf(Declined(*declined), ContradictionBytesMax)
 }
 
 func keptIn(kept *storage.Kept) storage.Kept {
@@ -207,8 +215,9 @@ func keptIn(kept *storage.Kept) storage.Kept {
 // The evidence that is kept on a message is cut to these lengths, so that it fits into one item with any payload
 // ([storage.PayloadBytesMax]).
 const (
-	// EvidenceBytesMax bounds the evidence that came first, which settles the message.
+	// EvidenceBytesMax bounds the evidence that settles the message.
 	EvidenceBytesMax = 128 << 10
-	// ContradictionBytesMax bounds what contradicts it.
+	// ContradictionBytesMax bounds a decline beside a delivery, whichever came first: the delivery is settled, and the decline is for
+	// people.
 	ContradictionBytesMax = 16 << 10
 )

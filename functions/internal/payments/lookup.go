@@ -52,7 +52,14 @@ func (o object) outcome(evidence []byte) outbox.Outcome {
 	return nil
 }
 
-var errNoID = errors.New("payments: the provider's answer has no id")
+var (
+	errNoID   = errors.New("payments: the provider's answer has no id")
+	errLongID = errors.New("payments: the provider's answer has an id that is too long for one")
+	errLarge  = errors.New("payments: the provider's object is larger than what a message keeps of it")
+)
+
+// idBytesMax bounds the provider's ids: those of screenings and declines go into the payloads of what follows.
+const idBytesMax = 255
 
 // tells returns an error for an object that can't be what an outcome under the key is about. A list is not asked so: other objects may
 // be on it.
@@ -78,13 +85,20 @@ func agrees(key idem.MessageID) func(declined bool, body []byte) error {
 	}
 }
 
+// objectIn reads an object. One of which a message could keep the first part only is none: it could not be settled later.
 func objectIn(body []byte) (object, error) {
 	var o object
+	if len(body) > outbox.EvidenceBytesMax {
+		return o, errLarge
+	}
 	if err := json.Unmarshal(body, &o); err != nil {
 		return o, err
 	}
-	if o.ID == "" {
+	switch {
+	case o.ID == "":
 		return o, errNoID
+	case len(o.ID) > idBytesMax:
+		return o, errLongID
 	}
 	return o, nil
 }

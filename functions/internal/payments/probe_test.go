@@ -189,6 +189,8 @@ func TestAnAnswerWhoseObjectSaysSomethingElseIsAmbiguous(t *testing.T) {
 			want outbox.Outcome
 		}{
 			{201, `{"id":"x","status":"processing"}`, outbox.Ambiguous{}},
+			{201, `{"id":"` + strings.Repeat("x", 256) + `","status":"succeeded"}`, outbox.Ambiguous{}},
+			{402, `{"id":"` + strings.Repeat("x", 256) + `","status":"declined"}`, outbox.Ambiguous{}},
 			{200, `{"id":"x","status":"declined"}`, outbox.Ambiguous{}},
 			{201, `{"id":"x","status":"succeeded",` + another + `}`, outbox.Ambiguous{}},
 			{402, `{"id":"x","status":"succeeded"}`, outbox.Ambiguous{}},
@@ -235,6 +237,9 @@ func TestProbeJudgesTheAnswer(t *testing.T) {
 		"declined after it happened": {200, `[{"id":"ch_2","status":"declined"},{"id":"ch_1","status":"succeeded"}]`, "delivered ch_1"},
 		"another status":             {200, `[{"id":"ch_1","status":"processing"}]`, "unclear"},
 		"one is not decided yet":     {200, `[{"id":"ch_2","status":"processing"},{"id":"ch_1","status":"declined"}]`, "unclear"},
+		"an id":                      {200, `[{"id":"` + strings.Repeat("x", 255) + `","status":"succeeded"}]`, "delivered " + strings.Repeat("x", 255)},
+		"an id too long for one":     {200, `[{"id":"` + strings.Repeat("x", 256) + `","status":"succeeded"}]`, "unclear"},
+		"too large to be kept":       {200, `[{"id":"ch_1","status":"succeeded","more":"` + strings.Repeat("x", outbox.EvidenceBytesMax) + `"}]`, "unclear"},
 		"no id":                      {200, `[{"status":"succeeded"}]`, "unclear"},
 		"no object":                  {200, `["ch_1"]`, "unclear"},
 		"null":                       {200, `null`, "unclear"},
