@@ -89,6 +89,7 @@ var calls = []Mutant{
 	{Name: "an unlisted status is a refusal", File: providerFile, Old: "	return outbox.Ambiguous{Cause: cause}\n}", New: "	return outbox.Refused{Cause: cause}\n}"},
 	{Name: "an answer that contradicts itself is evidence", File: providerFile, Old: "		if err := r.Check(declined, body); err != nil {", New: "		if err := r.Check(declined, body); err != nil && len(body) == 0 {"},
 	{Name: "an answer without a reference is evidence", File: providerFile, Old: "			return outbox.Ambiguous{Cause: fmt.Errorf(\"call: answer %d can't be read\", res.StatusCode)}\n", New: "			reference = \"\"\n"},
+	{Name: "a call's deadline is counted from when it is made", File: "idem/outbox/provider.go", Old: "context.WithDeadline(caller, deadline)", New: "context.WithTimeout(caller, x.cfg.CallTimeout)"},
 	{Name: "an empty body is sent", File: providerFile, Old: "	if len(r.Body) == 0 {\n		return nil, errEmptyBody\n	}\n", New: ""},
 }
 
@@ -104,7 +105,6 @@ var outcomes = []Mutant{
 	{Name: "a payload on which its topic panicked can be read", File: "idem/outbox/topic.go", Old: "			err = fmt.Errorf(\"outbox: knows of %s panicked with a %T\", t.Name, p)\n", New: ""},
 	{Name: "of a failure that the store refuses for good nobody is told", File: "idem/protocol/fail.go", Old: "v == Nothing && d.At.Refused && d.Errand != Close &&", New: "false &&"},
 	{Name: "a caller that is refused uses up its message's attempts", File: "idem/outbox/translate.go", Old: "if o.Unsent || o.Unauthorized {", New: "if o.Unsent {"},
-	{Name: "a call's deadline is counted from when it is made", File: "idem/outbox/provider.go", Old: "context.WithDeadline(caller, deadline)", New: "context.WithTimeout(caller, x.cfg.CallTimeout)"},
 	{Name: "a call that says nothing did nothing", File: "idem/outbox/provider.go", Old: "		return Ambiguous{Cause: fmt.Errorf(\"outbox: call answered with a %T\", outcome)}", New: "		return NotExecuted{Cause: fmt.Errorf(\"outbox: call answered with a %T\", outcome)}"},
 	{Name: "a call that panicked did nothing", File: "idem/outbox/provider.go", Old: "			outcome = Ambiguous{Cause: fmt.Errorf(\"outbox: call panicked", New: "			outcome = NotExecuted{Cause: fmt.Errorf(\"outbox: call panicked"},
 	{Name: "a refusal is evidence", File: "idem/outbox/outcome.go", Old: "	case Delivered, Declined:\n		return true", New: "	case Delivered, Declined, Refused:\n		return true"},
