@@ -210,7 +210,7 @@ func (d *driver) send(ctx context.Context, a protocol.Action) (protocol.Input, e
 		return protocol.Input{What: protocol.Replied, Reply: protocol.Reply{Code: protocol.NotSent}}, nil
 	}
 	timeout := min(translation.SpanOf(a.Until-now), d.engine.cfg.CallTimeout)
-	try, cancel := d.engine.timers.WithTimeout(ctx, watch.Left(timeout))
+	try, cancel := d.engine.timers.WithDeadline(ctx, watch.Deadline(timeout))
 	err := d.call(try)
 	if errors.Is(try.Err(), context.DeadlineExceeded) { // and not where it was cut
 		d.clock = max(d.clock, now+translation.MillisOf(timeout))

@@ -101,7 +101,9 @@ func (x *delivery) know(m *storage.Message) protocol.Message {
 	case remind && errors.As(err, new(*TopicError)):
 		topic, err = Topic{Name: m.Topic}, nil
 	case err == nil && !remind:
-		err = topic.reads(*m)
+		err = topic.reads(*m, func(stack []byte) {
+			x.log(context.Background(), levelError, "outbox.panic", *m, "stack", string(stack))
+		})
 	}
 	if err != nil {
 		x.foreign, header.Foreign = err, true
@@ -340,8 +342,9 @@ func (x *delivery) sendWithin(ctx context.Context, w protocol.Write, watch timer
 			return err
 		}
 	}
-	now, left := x.now(), watch.Left(timeout)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), left)
+	deadline := watch.Deadline(timeout)
+	now, left := x.now(), time.Until(deadline)
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
 	err = x.send(ctx)
 	if ctx.Err() != nil {

@@ -3,6 +3,7 @@ package outbox_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -259,4 +260,52 @@ func TestASettlementThatTheStoreRefusesForGoodIsToldAndSlowsDown(t *testing.T) {
 		w.drain(15 * time.Minute)
 	}
 	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+}
+
+// What it means that nothing was executed may be refused for good as well: it is told, and tried more and more rarely, until somebody has
+// mended it. No operator could end the message meanwhile.
+func TestAFailureThatTheStoreRefusesForGoodIsToldAndSlowsDown(t *testing.T) {
+	w := newWorld(t, options{})
+	w.provider.script = []string{"400"}
+	id := w.accept()
+	sends, broken := 0, true
+	refusal := errors.New("ValidationError: an operand in the update expression has an incorrect data type")
+	w.store.Each(func(c faulty.Call) faulty.Fault {
+		return func(ctx context.Context, run func(context.Context) error) error {
+			if c == faulty.Settle && broken {
+				sends++
+				return refusal
+			}
+			return run(ctx)
+		}
+	})
+	if err := w.worker.Deliver(t.Context(), id); !errors.Is(err, refusal) || w.logged("outbox.settle_failed") != 0 {
+		t.Fatalf("delivery: %v, with %d alarms; want the error only: its credentials may just have expired", err, w.logged("outbox.settle_failed"))
+	}
+	w.clock.Add(time.Minute)
+	if _, err := w.sweep(t.Context()); err != nil || w.logged("outbox.settle_failed") != 1 {
+		t.Errorf("sweep: %v, told %d times within a minute, want once", err, w.logged("outbox.settle_failed"))
+	}
+	for range 3 * 24 * 4 {
+		w.clock.Add(15 * time.Minute)
+		_, err := w.sweep(t.Context())
+		w.ok(err)
+		w.drain(0)
+	}
+	told := w.logged("outbox.settle_failed")
+	if told < 3 || told > 100 || sends > 200 {
+		t.Errorf("told %d times in three days, sent %d times", told, sends)
+	}
+	w.want(id, storage.MessagePending, storage.StatePending, 202, "", 0)
+	if why := `"outcome":"not_executed","error":"` + refusal.Error(); strings.Count(w.log.String(), why) != told {
+		t.Errorf("not each of the %d alarms says why", told)
+	}
+	broken = false
+	for range 4 {
+		w.clock.Add(15 * time.Minute)
+		_, err := w.sweep(t.Context())
+		w.ok(err)
+		w.drain(0)
+	}
+	w.want(id, storage.MessageDead, storage.StateFailed, 502, "not_executed", 0)
 }

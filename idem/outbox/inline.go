@@ -86,7 +86,7 @@ func (i *Inline) Deliver(ctx context.Context, m storage.Message, outlives bool) 
 func (i *Inline) Resume(ctx context.Context, id idem.OperationID, outlives bool) (*storage.RecordEnd, error) {
 	w := i.worker
 	open, err := Open(ctx, readOnly{w.desk}, id)
-	if err != nil || open == nil || w.now().Before(Due(*open)) || i.Leaves(*open) {
+	if err != nil || open == nil || !i.resumes(*open) {
 		return nil, err
 	}
 	x, err := w.deliveryOf(protocol.Wake, *open)
@@ -98,6 +98,17 @@ func (i *Inline) Resume(ctx context.Context, id idem.OperationID, outlives bool)
 		return nil, nil
 	}
 	return end, err
+}
+
+// resumes says whether the request does what the message asks for. Only what may call asks the pauses: a call that they let through
+// uses up the one that finds out whether the provider still hangs.
+func (i *Inline) resumes(m storage.Message) bool {
+	switch m.State {
+	case storage.MessageUnknown, storage.MessageDead, storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled:
+		return false
+	case storage.MessagePending, storage.MessageClaimed, storage.MessageEvidenced: // where it is due
+	}
+	return !i.worker.now().Before(Due(m)) && (m.State == storage.MessageEvidenced || !i.Leaves(m))
 }
 
 // onward delivers and, as long as a settlement claims the next message of the chain, that one.

@@ -315,6 +315,41 @@ func TestInlineDuplicateLeavesWhatIsPaused(t *testing.T) {
 	})
 }
 
+// A duplicate of what calls nobody does not use up the one call that is let through after a pause, and evidence that is kept is settled
+// within a request whether its topic is paused or not.
+func TestInlineDuplicateThatCallsNobodyLeavesTheProbe(t *testing.T) {
+	for state, settled := range map[storage.MessageState]bool{storage.MessageUnknown: false, storage.MessageDead: false, storage.MessageEvidenced: true} {
+		t.Run(string(state), func(t *testing.T) {
+			holds(t, outbox.Config{}, []string{topicName}, func(t *testing.T, h *held) {
+				h.take(hangs, topicName)
+				_, _, id := h.postAs("a", "first")
+				m := h.message(id, 1)
+				seen := storage.FenceOfMessage(m)
+				if m.State, m.Revision = state, "changed"; settled {
+					m.KeptDelivered, m.SweepAt = &storage.Kept{Reference: "ch_1"}, time.Now()
+				}
+				h.ok(h.mem.UpdateMessage(t.Context(), m, seen))
+				again := func() {
+					want := map[bool]int{false: 202, true: 201}[settled]
+					if status, took, _ := h.postAs("a", "first"); status != want || took != 0 {
+						t.Errorf("the duplicate: %d after %v, want %d at once", status, took, want)
+					}
+				}
+				if settled {
+					again() // within the pause
+				}
+				h.take(0, topicName)
+				time.Sleep(30 * time.Second)
+				again()
+				h.wants("a", 201, 0)
+				if h.calls[id.Message(1)] != 1 {
+					t.Errorf("%d calls of the duplicate's message, want the first one only", h.calls[id.Message(1)])
+				}
+			})
+		})
+	}
+}
+
 // Of more tenants than a process remembers, the one whose pause ends first is called again: memory is bounded.
 func TestInlineForgetsTenantsWhereThereAreMany(t *testing.T) {
 	const many = 1_001

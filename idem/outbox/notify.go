@@ -168,7 +168,7 @@ func (x *delivery) alarms(ctx context.Context, alarms protocol.Alarm, m storage.
 		}
 	}
 	if alarms&protocol.AlarmRefused != 0 {
-		x.alarm(ctx, "outbox.settle_failed", m, "outcome", x.evidence().Name(), "error", x.cause, "next_attempt_at", m.SweepAt)
+		x.alarm(ctx, "outbox.settle_failed", m, "outcome", x.meaning(x.machine.Asked).Name(), "error", x.cause, "next_attempt_at", m.SweepAt)
 	}
 }
 

@@ -45,6 +45,9 @@ func (o *Operator) Settle(ctx context.Context, id idem.MessageID, seen storage.R
 	if !definite(evidence) {
 		return DecisionNone, &RefusalError{id, fmt.Sprintf("a %T is no evidence", evidence)}
 	}
+	if err := named(evidence); err != nil {
+		return DecisionNone, &RefusalError{id, err.Error()}
+	}
 	x, err := o.change(protocol.Judgement, id, seen)
 	if err != nil {
 		return DecisionNone, err

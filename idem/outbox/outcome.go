@@ -1,6 +1,9 @@
 package outbox
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Outcome is what is known after a call, a probe, a webhook or an operator's evidence: [Delivered], [Declined],
 // [NotExecuted], [Ambiguous] or [Refused]. Only the first two are evidence: they settle a message, from any state that
@@ -13,7 +16,8 @@ type Outcome interface {
 
 // Delivered says that the effect happened.
 type Delivered struct {
-	// Reference is the provider's name for what it made.
+	// Reference is the provider's name for what it made, at most [ReferenceBytesMax]. With a longer one the answer is no evidence: of a
+	// call it is [Ambiguous], of a probe [Unclear].
 	Reference string
 	// Evidence is what the provider said, byte for byte: what Settle reads, and what is kept on the message should the
 	// settlement fail (its first 128 KiB).
@@ -33,6 +37,9 @@ type Declined struct {
 type NotExecuted struct {
 	// Unsent says that the request never left: it counts as no attempt.
 	Unsent bool
+	// Unauthorized says that the provider refused the caller, such as one whose credential was revoked, and read nothing else: it
+	// counts as no attempt, and `outbox.unauthorized` is logged. The message waits until it is too old, whatever its AttemptsMax.
+	Unauthorized bool
 	// RetryAfter is the pause that the provider asked for; the back-off is never shorter. More than a day counts as a
 	// day. 0 = none.
 	RetryAfter time.Duration
@@ -122,6 +129,17 @@ func definite(o Outcome) bool {
 		return true
 	}
 	return false
+}
+
+// ReferenceBytesMax bounds the provider's name for what it made, or declined: a message has it beside the evidence that it keeps.
+const ReferenceBytesMax = 1 << 10
+
+// named returns an error for evidence whose reference is too long for a name.
+func named(o Outcome) error {
+	if n := len(referenceOf(o)); n > ReferenceBytesMax {
+		return fmt.Errorf("outbox: an answer with a reference of %d bytes, at most %d can be a name", n, ReferenceBytesMax)
+	}
+	return nil
 }
 
 func referenceOf(o Outcome) string {

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem/internal/timers"
 	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -22,31 +23,35 @@ const retryAfterMax = 24 * time.Hour
 
 // call asks the provider once, unless it is too late for it, and draws the pause after an answer without evidence.
 func (x *delivery) call(ctx context.Context, a protocol.Action) protocol.Input {
+	watch := timers.Begin() // before the clock is read: what a freeze takes, it takes from the call
 	timeout := min(x.cfg.CallTimeout, translation.TimeOf(a.Until).Sub(x.now()))
 	if x.called = true; timeout < min(callMin, x.cfg.CallTimeout) {
 		x.outcome = NotExecuted{Unsent: true, Cause: errors.New("outbox: not called: too little is left of the lease, or before the deadline")}
 	} else {
-		x.outcome = answered(x.callTopic(ctx, timeout), x.machine.OpenBefore)
+		x.outcome = answered(x.callTopic(ctx, watch.Deadline(timeout)), x.machine.OpenBefore)
 	}
 	in := protocol.Input{What: protocol.Called, Outcome: outcomeOf(x.outcome)}
 	if definite(x.outcome) {
 		return in
 	}
 	attempts := x.row.Attempts + 1
-	if in.Outcome == protocol.OutUncalled { // attempts count calls, and its pauses must grow all the same
+	if in.Outcome == protocol.OutUncalled { // it counts as no attempt, and its pauses must grow all the same
 		attempts = int(x.row.Epoch)
 	}
 	pause := backoff(attempts, x.cfg.BackoffMin, x.cfg.BackoffMax, x.random())
 	if o, ok := x.outcome.(NotExecuted); ok {
 		pause = max(pause, min(o.RetryAfter, retryAfterMax))
+		if o.Unauthorized {
+			x.log(ctx, levelError, "outbox.unauthorized", x.row, "cause", o.Cause)
+		}
 	}
 	in.Backoff = translation.MillisOf(pause)
 	x.log(ctx, levelInfo, "outbox.answered", x.row, "outcome", x.outcome.Name(), "cause", causeOf(x.outcome))
 	return in
 }
 
-func (x *delivery) callTopic(caller context.Context, timeout time.Duration) (outcome Outcome) {
-	ctx, cancel := context.WithTimeout(caller, timeout)
+func (x *delivery) callTopic(caller context.Context, deadline time.Time) (outcome Outcome) {
+	ctx, cancel := context.WithDeadline(caller, deadline)
 	defer cancel()
 	began := x.desk.now()
 	defer func() { x.learn(caller, began, errors.Is(ctx.Err(), context.DeadlineExceeded)) }()
@@ -59,7 +64,12 @@ func (x *delivery) callTopic(caller context.Context, timeout time.Duration) (out
 		}
 	}()
 	switch outcome := x.topic.Call(ctx, x.row).(type) {
-	case Delivered, Declined, NotExecuted, Ambiguous, Refused:
+	case Delivered, Declined:
+		if err := named(outcome); err != nil {
+			return Ambiguous{Cause: err}
+		}
+		return outcome
+	case NotExecuted, Ambiguous, Refused:
 		return outcome
 	default:
 		return Ambiguous{Cause: fmt.Errorf("outbox: call answered with a %T", outcome)}
@@ -87,7 +97,7 @@ func (x *delivery) probe(ctx context.Context) (in protocol.Input, err error) {
 func evidenced(finding Finding) error {
 	found, ok := finding.(Found)
 	if ok && definite(found.Outcome) {
-		return nil
+		return named(found.Outcome)
 	}
 	if ok {
 		return fmt.Errorf("outbox: probe found a %T, which is not evidence", found.Outcome)
@@ -174,9 +184,8 @@ func (x *delivery) followable(next Next, asked protocol.Asked) error {
 	return nil
 }
 
-// keptOf is what a message keeps of evidence that can't be settled. What contradicts other evidence is for people: less of it
-// is kept, so that both fit into one item.
-func keptOf(o Outcome, contradicts bool) *storage.Kept {
+// keptOf is what a message keeps of evidence that can't be settled.
+func keptOf(o Outcome, most int) *storage.Kept {
 	kept := storage.Kept{}
 	switch o := o.(type) {
 	case Delivered:
@@ -184,12 +193,16 @@ func keptOf(o Outcome, contradicts bool) *storage.Kept {
 	case Declined:
 		kept = storage.Kept(o)
 	}
-	most := EvidenceBytesMax
-	if contradicts {
-		most = ContradictionBytesMax
-	}
 	kept.Evidence = kept.Evidence[:min(len(kept.Evidence), most)]
 	return &kept
+}
+
+// shortened is what a message keeps of a decline from when on it keeps a delivery too: nil where nothing changes.
+func shortened(declined *storage.Kept) *storage.Kept {
+	if declined == nil || len(declined.Evidence) <= ContradictionBytesMax {
+		return nil
+	}
+	return keptOf(Declined(*declined), ContradictionBytesMax)
 }
 
 func keptIn(kept *storage.Kept) storage.Kept {
@@ -202,8 +215,9 @@ func keptIn(kept *storage.Kept) storage.Kept {
 // The evidence that is kept on a message is cut to these lengths, so that it fits into one item with any payload
 // ([storage.PayloadBytesMax]).
 const (
-	// EvidenceBytesMax bounds the evidence that came first, which settles the message.
+	// EvidenceBytesMax bounds the evidence that settles the message.
 	EvidenceBytesMax = 128 << 10
-	// ContradictionBytesMax bounds what contradicts it.
+	// ContradictionBytesMax bounds a decline beside a delivery, whichever came first: the delivery is settled, and the decline is for
+	// people.
 	ContradictionBytesMax = 16 << 10
 )

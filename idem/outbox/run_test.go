@@ -27,8 +27,9 @@ type host struct {
 	// calling and most count the calls that are under way at once; a call takes so long.
 	calling, most atomic.Int64
 	takes         time.Duration
-	// probing, where set, is the topic's Probe.
+	// probing, where set, is the topic's Probe, and knows its Knows.
 	probing func(context.Context, storage.Message) outbox.Finding
+	knows   func(payload []byte) error
 
 	stop  context.CancelFunc
 	ended chan error
@@ -37,7 +38,7 @@ type host struct {
 func hosted(t *testing.T, test func(t *testing.T, h *host)) {
 	bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
 		h := &host{recordWorld: w, queue: memqueue.New(time.Now), takes: 3 * time.Second, ended: make(chan error, 1)}
-		topics, err := outbox.NewTopics(w.cfg, outbox.Topic{Name: topicName, Call: h.call, Probe: h.probe, Settle: settle})
+		topics, err := outbox.NewTopics(w.cfg, outbox.Topic{Name: topicName, Call: h.call, Probe: h.probe, Settle: settle, Knows: h.reads})
 		w.ok(err)
 		worker, err := outbox.NewWorker(w.store, topics, h.queue, h.queue)
 		w.ok(err)
@@ -67,6 +68,13 @@ func (h *host) probe(ctx context.Context, m storage.Message) outbox.Finding {
 	return outbox.Absent{}
 }
 
+func (h *host) reads(payload []byte) error {
+	if h.knows != nil {
+		return h.knows(payload)
+	}
+	return nil
+}
+
 // begin runs until stop is called, or the test ends.
 func (h *host) begin(cfg outbox.RunConfig) {
 	ctx, stop := context.WithCancel(h.Context())
@@ -86,11 +94,11 @@ func (h *host) wantEnd(want error) time.Duration {
 	return time.Since(began)
 }
 
-// pay accepts a payment, and returns its message. Nobody wakes a worker for it.
+// pay accepts a payment with the key as the message's payload, and returns the message. Nobody wakes a worker for it.
 func (h *host) pay(key string) idem.MessageID {
 	h.Helper()
 	result, err := h.payments.Do(h.Context(), asking(key), func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
-		tx.Send(topicName, nil)
+		tx.Send(topicName, []byte(key))
 		return idem.Response{Status: 202}, nil
 	})
 	h.ok(err)
@@ -154,6 +162,24 @@ func TestRunTellsOfItsRounds(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		if told("sweep.run") != sweeps || told("reconcile.run") != reconciles {
 			t.Error("a round that could list nothing counts as one that has run")
+		}
+		h.wantEnd(nil)
+	})
+}
+
+// A payload on which its topic panics is nobody's but its own: everything else has its end, and the process lives.
+func TestRunGoesOnBesideAPayloadOnWhichItsTopicPanics(t *testing.T) {
+	hosted(t, func(t *testing.T, h *host) {
+		broken, sound := h.pay("broken"), h.pay("sound")
+		h.knows = panicsOn("broken")
+		h.begin(outbox.RunConfig{})
+		h.wake(broken)
+		time.Sleep(4 * time.Minute)
+		if m := h.message(sound); m.State != storage.MessageDelivered {
+			t.Errorf("the other message is %s", m.State)
+		}
+		if m := h.message(broken); m.State != storage.MessagePending || m.Epoch != 0 {
+			t.Errorf("it is %s in epoch %d, want it left alone", m.State, m.Epoch)
 		}
 		h.wantEnd(nil)
 	})

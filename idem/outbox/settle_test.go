@@ -2,7 +2,9 @@ package outbox_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -139,6 +141,75 @@ func TestKeptEvidenceIsBounded(t *testing.T) {
 	w.ok(err)
 	if m := w.message(id); m.KeptDelivered == nil || len(m.KeptDelivered.Evidence) != 128<<10 {
 		t.Errorf("kept %d bytes, want 128 KiB", len(m.KeptDelivered.Evidence))
+	}
+}
+
+// Two answers that contradict each other fit into one item with the largest payload. The delivery is what a redrive settles, whichever came
+// first: it is what is kept in its larger part.
+func TestOfTwoAnswersThatAreKeptTheDeliveryIsKeptInItsLargerPart(t *testing.T) {
+	large := make([]byte, 1<<20)
+	for name, answers := range map[string][]outbox.Outcome{
+		"delivered first": {outbox.Delivered{Evidence: large}, outbox.Declined{Evidence: large}},
+		"declined first":  {outbox.Declined{Evidence: large}, outbox.Delivered{Evidence: large}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: settling(func(storage.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("no") })})
+			id := w.accept()
+			for _, answer := range answers {
+				_, err := w.worker.Settle(t.Context(), id, answer)
+				w.ok(err)
+			}
+			m := w.message(id)
+			if m.KeptDelivered == nil || m.KeptDeclined == nil {
+				t.Fatalf("kept %v and %v, want both answers", m.KeptDelivered != nil, m.KeptDeclined != nil)
+			}
+			if delivered, declined := len(m.KeptDelivered.Evidence), len(m.KeptDeclined.Evidence); delivered != outbox.EvidenceBytesMax || declined != outbox.ContradictionBytesMax {
+				t.Errorf("%d and %d bytes are kept, want 128 KiB of the delivery and 16 KiB of the decline", delivered, declined)
+			}
+		})
+	}
+}
+
+// A reference is a name, and is stored beside the evidence up to three times: what is longer than any name is none, whoever brings it.
+func TestAnAnswerWithALongReferenceIsNoEvidence(t *testing.T) {
+	for bytes, taken := range map[int]bool{1 << 10: true, 1<<10 + 1: false} {
+		for name, answer := range map[string]outbox.Outcome{
+			"delivered": outbox.Delivered{Reference: strings.Repeat("x", bytes)}, "declined": outbox.Declined{Reference: strings.Repeat("x", bytes)},
+		} {
+			t.Run(fmt.Sprintf("%s, %d bytes", name, bytes), func(t *testing.T) {
+				final := storage.MessageState(name)
+				brings := func(by string, state storage.MessageState, bring func(*world, idem.MessageID) bool) {
+					t.Helper()
+					w := newWorld(t, options{topic: func(topic *outbox.Topic) {
+						topic.Call = func(context.Context, storage.Message) outbox.Outcome { return answer }
+						topic.Probe = func(context.Context, storage.Message) outbox.Finding { return outbox.Found{Outcome: answer} }
+					}})
+					id := w.accept(func(m *storage.Message) { m.State = state })
+					refused := bring(w, id)
+					if m := w.message(id); refused == taken || taken != (m.State == final) || !taken && (m.State.Final() || m.Reference != "") {
+						t.Errorf("%s: refused: %v; the message is %s, with a reference of %d bytes", by, refused, m.State, len(m.Reference))
+					}
+				}
+				brings("a call", storage.MessagePending, func(w *world, id idem.MessageID) bool {
+					w.deliver(id)
+					return w.message(id).LastOutcome == "ambiguous"
+				})
+				brings("a probe", storage.MessageUnknown, func(w *world, _ idem.MessageID) bool {
+					w.clock.Add(time.Hour)
+					_, err := w.reconcile(t.Context())
+					w.ok(err)
+					return w.logged("idempotency.probe_unclear") == 1
+				})
+				brings("a webhook", storage.MessageUnknown, func(w *world, id idem.MessageID) bool {
+					_, err := w.worker.Settle(t.Context(), id, answer)
+					return err != nil
+				})
+				brings("a person", storage.MessageUnknown, func(w *world, id idem.MessageID) bool {
+					_, err := w.operator.Settle(t.Context(), id, w.seen(id), answer)
+					return errors.As(err, new(*outbox.RefusalError))
+				})
+			})
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -26,7 +27,8 @@ type Topic struct {
 	Call func(ctx context.Context, m storage.Message) Outcome
 	// Knows returns an error for a payload that this release can't read, such as one of a version that only another release
 	// knows. The message is then left alone and told of, as one whose topic is not registered: it is not called, settled or
-	// counted until a release that knows it delivers it. It is pure, and quick. Default: every payload can be read.
+	// counted until a release that knows it delivers it. It is pure, and quick; a panic counts as an error. Default: every payload can
+	// be read.
 	Knows func(payload []byte) error
 	// Probe looks the effect up at the provider by the same downstream key; it never causes one. Nil where the provider
 	// offers no look-up: then only a webhook or an operator resolves what is unknown. Its context ends after
@@ -53,8 +55,8 @@ type Topic struct {
 	LongestRequest time.Duration
 	// ListingDelay is the longest time until Probe finds what was made. Default Config.ListingDelay.
 	ListingDelay time.Duration
-	// AttemptsMax bounds how often the provider is called before the message is dead. Claims whose worker died have the
-	// same bound, and are counted separately. Default 10; at most 250.
+	// AttemptsMax bounds how often the provider is called before the message is dead, without calls that never left or whose
+	// caller it refused. Claims whose worker died have the same bound, and are counted separately. Default 10; at most 250.
 	AttemptsMax int
 	// AgeMax bounds how old a message gets before it is dead. Default 24 h.
 	AgeMax time.Duration
@@ -158,15 +160,25 @@ func (t *Topics) Absence(m storage.Message, lost time.Time) (proof time.Time, un
 }
 
 // reads returns an [*UnreadableError] for a message whose payload is another release's. What nobody can decrypt has none, and what
-// has ended needs none.
-func (t Topic) reads(m storage.Message) error {
+// has ended needs none. A panic is an error like any other, and told is called with its stack.
+func (t Topic) reads(m storage.Message, told func(stack []byte)) error {
 	if t.Knows == nil || m.Sealed || m.State.Final() {
 		return nil
 	}
-	if err := t.Knows(m.Payload); err != nil {
+	if err := t.knows(m.Payload, told); err != nil {
 		return &UnreadableError{m.SchemaVersion, m.State, err}
 	}
 	return nil
+}
+
+func (t Topic) knows(payload []byte, told func(stack []byte)) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			told(debug.Stack())
+			err = fmt.Errorf("outbox: knows of %s panicked with a %T", t.Name, p)
+		}
+	}()
+	return t.Knows(payload)
 }
 
 func (t Topic) withDefaults(cfg Config) Topic {

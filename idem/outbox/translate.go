@@ -10,7 +10,7 @@ func outcomeOf(o Outcome) protocol.Outcome {
 	case Declined:
 		return protocol.OutDeclined
 	case NotExecuted:
-		if o.Unsent {
+		if o.Unsent || o.Unauthorized {
 			return protocol.OutUncalled
 		}
 		return protocol.OutNotExecuted

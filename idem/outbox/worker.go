@@ -64,10 +64,13 @@ func (w *Worker) Unreadable(ctx context.Context, err error) bool { return w.unkn
 // is about: the decline is kept, with an alarm. [DecisionNone] says that the message is final already; evidence that
 // contradicts its end raises an alarm.
 //
-// Errors: as with [Runner.ReconcileMessage], and one for an outcome that is no evidence.
+// Errors: as with [Runner.ReconcileMessage], and one for an outcome that is no evidence, or whose reference is too long.
 func (w *Worker) Settle(ctx context.Context, id idem.MessageID, o Outcome) (Decision, error) {
 	if !definite(o) {
 		return DecisionNone, fmt.Errorf("outbox: a %T is not evidence", o)
+	}
+	if err := named(o); err != nil {
+		return DecisionNone, err
 	}
 	x, err := w.newDelivery(protocol.Tidings, id)
 	if err != nil {

@@ -418,6 +418,37 @@ func TestAnOpenCallIsRepeatedUntilTheMarginOfItsKeysRetention(t *testing.T) {
 	}
 }
 
+// While the provider refuses the caller, nothing is wrong with a message: it waits, whatever its AttemptsMax, and each call is told. What
+// ends it is its age.
+func TestACallOfAnUnauthorizedCallerCountsAsNone(t *testing.T) {
+	for name, c := range map[string]struct {
+		calls   int
+		message storage.MessageState
+		record  storage.State
+		status  int
+		row     string
+		charges int
+	}{
+		"until it is authorized again": {30, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1},
+		"until it is too old":          {1 << 20, storage.MessageDead, storage.StateFailed, 502, "not_executed", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: func(topic *outbox.Topic) { keyless(topic); topic.AgeMax = time.Hour }})
+			w.provider.script = slices.Repeat([]string{"401"}, c.calls)
+			id := w.accept()
+			w.deliver(id)
+			if m := w.message(id); m.Attempts != 0 || !m.OpenSince.IsZero() || m.State != storage.MessagePending {
+				t.Errorf("%+v, want it to wait for its next call", m)
+			}
+			w.drain(2 * time.Hour)
+			w.want(id, c.message, c.record, c.status, c.row, c.charges)
+			if told := w.logged("outbox.unauthorized"); told != w.provider.called()-c.charges || told < 30 {
+				t.Errorf("told of %d of %d calls", told, w.provider.called()-c.charges)
+			}
+		})
+	}
+}
+
 // 429s until the attempts are over: nothing is open, so the record fails, with the business writes of "not executed", in one transaction.
 func TestAttemptsOverWithNothingOpen(t *testing.T) {
 	w := newWorld(t, options{})
@@ -659,6 +690,53 @@ func TestAPayloadOfAnotherReleaseIsLeftToIt(t *testing.T) {
 	w.clock.Add(25 * time.Hour)
 	if did, err := w.sweep(t.Context()); err != nil || did.Reminded != 1 {
 		t.Errorf("sweep of what is dead: %+v, %v", did, err)
+	}
+}
+
+// panicsOn is a topic's Knows with an error in it, which only that payload brings out.
+func panicsOn(broken string) func([]byte) error {
+	return func(payload []byte) error {
+		if string(payload) == broken {
+			panic("secret")
+		}
+		return nil
+	}
+}
+
+// A topic that panics on a payload can't read it: the message is left alone and told of, once for each look, and no other one waits for
+// it.
+func TestATopicThatPanicsOnAPayloadCannotReadIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		state storage.MessageState
+		look  func(*world)
+	}{
+		"worker": {storage.MessagePending, func(w *world) {
+			for _, m := range w.inner.Messages() {
+				w.deliver(m.ID)
+			}
+		}},
+		"sweep":     {storage.MessagePending, func(w *world) { w.swept(outbox.Counts{Offered: 1, Errors: 1}) }},
+		"reconcile": {storage.MessageUnknown, func(w *world) { w.reconciled(outbox.Counts{Offered: 1, Errors: 1}) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: func(topic *outbox.Topic) { topic.Knows = panicsOn("broken") }})
+			put := func(body string) idem.MessageID {
+				return w.accept(func(m *storage.Message) { m.Payload, m.State = []byte(body), c.state })
+			}
+			broken := put("broken")
+			before := w.message(broken)
+			sound := put("sound")
+			w.clock.Add(time.Hour)
+			c.look(w)
+			if m := w.message(broken); !reflect.DeepEqual(m, before) {
+				t.Errorf("%+v, want it as it was", m)
+			}
+			if told, stacks := w.logged("outbox.unknown_topic"), w.logged("outbox.panic"); told != 1 || stacks != 1 {
+				t.Errorf("told of %d times, and of its panic %d times; want once", told, stacks)
+			}
+			w.drain(time.Second)
+			w.want(sound, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+		})
 	}
 }
 

@@ -137,9 +137,13 @@ func (x *delivery) messageEnd(w protocol.Write) storage.MessageEnd {
 	}
 	switch w.Msg.Kept {
 	case protocol.KeptDelivered:
-		end.KeptDelivered = keptOf(o, x.row.KeptDeclined != nil)
+		end.KeptDelivered, end.KeptDeclined = keptOf(o, EvidenceBytesMax), shortened(x.row.KeptDeclined)
 	case protocol.KeptDeclined:
-		end.KeptDeclined = keptOf(o, x.row.KeptDelivered != nil)
+		most := EvidenceBytesMax
+		if x.row.KeptDelivered != nil {
+			most = ContradictionBytesMax
+		}
+		end.KeptDeclined = keptOf(o, most)
 	}
 	return end
 }

@@ -10,7 +10,7 @@ type Attempt struct {
 	Tries, Contended uint8
 	// Tainted says that a try had no reply: its bytes may land, now or later.
 	Tainted bool
-	// Refused says that the last try that was sent can't be done, though nothing was in its way; kept where it persists.
+	// Refused says that the last try that was sent can't be done, though nothing was in its way.
 	Refused bool
 	// Persists says that nothing but the store's decision and Until ends it: nobody else can say what these bytes say.
 	Persists bool
@@ -34,7 +34,7 @@ func (a Attempt) Judge(r Reply, now Instant, c *Config) (Attempt, Verdict) {
 	a.Tries = min(a.Tries+1, 250)
 	tainted := a.Tainted && !c.off(NoTaint)
 	code := r.judged(c)
-	if a.Persists && code != NotSent {
+	if code != NotSent {
 		a.Refused = code == Broken
 	}
 	switch code {

@@ -43,7 +43,7 @@ const (
 	OutDelivered           // definite: it has it
 	OutDeclined            // definite: it says no
 	OutNotExecuted         // proof that this call did nothing
-	OutUncalled            // it never left
+	OutUncalled            // proof that this call did nothing, and that its message was not judged: it never left, or its caller was refused
 	OutAmbiguous           // anything may have happened
 	OutRefused             // proof that this call did nothing, and that another would not either
 	OutRefusedOpen         // refused, without proof that nothing happened
@@ -98,7 +98,7 @@ const (
 	AlarmUnsettled                     // evidence that could not be settled: the message is dead
 	AlarmUnfailed                      // the record could not be failed with its message
 	AlarmWeak                          // a decline of which nobody knows which attempt it is about
-	AlarmRefused                       // evidence that was kept, and that the store refuses to settle again
+	AlarmRefused                       // the store refuses, again, to settle evidence that was kept, or to end what was given up
 )
 
 // Delivery is one look at a message and everything that follows from it.

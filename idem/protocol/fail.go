@@ -50,6 +50,9 @@ func (d Delivery) failNow(now Instant, c *Config) (Delivery, Action) {
 	return d.send(Failing, w, now+c.Topic.SettleFor)
 }
 
+// failDecided goes on with what became of the transaction. The store may refuse it for good, as it may refuse to settle evidence (rest).
+// Where that is not the first time, because the message has been due for longer than a sweep leaves it, an operator is told and it is
+// tried again later.
 func (d Delivery) failDecided(v Verdict, in Input, c *Config) (Delivery, Action) {
 	conds := in.Reply.Conds
 	switch {
@@ -65,6 +68,9 @@ func (d Delivery) failDecided(v Verdict, in Input, c *Config) (Delivery, Action)
 		return d.failNow(in.Now, c)
 	case v == Conflict:
 		return d.unfailed(in.Now, c)
+	case v == Nothing && d.At.Refused && d.Errand != Close && in.Now >= d.Held.dueAt()+c.Topic.SweepGrace:
+		d.Alarms |= AlarmRefused
+		return d.postpone(in.Now+d.rest(in.Now, c), in.Now, c)
 	}
 	return d.over(Unavailable)
 }

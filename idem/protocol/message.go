@@ -44,8 +44,8 @@ type Message struct {
 	Refused, Unfailed, Ended bool
 	// Kept is the evidence that could not be settled yet.
 	Kept Kept
-	// Attempts counts the calls since the last redrive that neither delivered nor declined, Died the claims that ended
-	// without a word.
+	// Attempts counts the calls since the last redrive that neither delivered nor declined, without those of [OutUncalled], Died the
+	// claims that ended without a word.
 	Attempts, Died uint8
 	// Epoch grows with each claim, and with each Redrive.
 	Epoch uint32

@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/outbox"
@@ -96,14 +97,15 @@ var messageTests = []test{
 			held := e.claimed(m)
 			held.Payload = bytes.Repeat([]byte{0xfe}, storage.PayloadBytesMax)
 			e.ok(e.Store.UpdateMessage(e.ctx, held, storage.FenceOfMessage(m)))
-			most, rest := &storage.Kept{Reference: "ch_1", Evidence: make([]byte, outbox.EvidenceBytesMax)}, &storage.Kept{Reference: "ch_2", Evidence: make([]byte, outbox.ContradictionBytesMax)}
+			name := strings.Repeat("x", outbox.ReferenceBytesMax)
+			most, rest := &storage.Kept{Reference: name, Evidence: make([]byte, outbox.EvidenceBytesMax)}, &storage.Kept{Reference: name, Evidence: make([]byte, outbox.ContradictionBytesMax)}
 			one := delivered(m)
-			one.State, one.DoneAt, one.SweepAt = storage.MessageEvidenced, time.Time{}, base.Add(time.Hour)
+			one.State, one.DoneAt, one.SweepAt, one.Reference = storage.MessageEvidenced, time.Time{}, base.Add(time.Hour), name
 			other := one
 			if deliveredFirst {
 				one.KeptDelivered, other.KeptDeclined = most, rest
 			} else {
-				one.KeptDeclined, other.KeptDelivered = most, rest
+				one.KeptDeclined, other.KeptDelivered, other.KeptDeclined = most, most, rest
 			}
 			e.ok(e.Store.PatchMessage(e.ctx, one, open))
 			e.ok(e.Store.PatchMessage(e.ctx, other, open))

@@ -44,6 +44,10 @@ var counts = []Count{
 		Description: "DynamoDB refuses calls of the functions as not allowed or not valid: a missing table or permission, or a bug of a release. The log lines of this name have the call and DynamoDB's message.",
 	},
 	{
+		ID: "OutboxUnauthorized", Metric: metric.OutboxUnauthorized, Threshold: 10, Period: 5 * time.Minute, Periods: 2, OfLast: 3,
+		Description: "The provider refuses the functions' credential. Nothing is executed, and what waits is called again until it is as old as its topic allows, a day by default: then its operation fails.",
+	},
+	{
 		ID: "OutboxDead", Metric: metric.OutboxDead, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
 		Description: "A message was given up, or its settlement failed. It stands in the outbox table with its evidence, and a copy in the dead-letter queue.",
 	},

@@ -94,6 +94,7 @@ var calls = []Mutant{
 	{Name: "the head of a call that was frozen leaves", File: providerFile, Old: "				_ = (*alone).Close() // what it says changes nothing\n", New: ""},
 	{Name: "the head of a call that was frozen leaves over HTTP/2", File: providerFile, Old: "				h.stop(errLate)\n			}\n		},\n		// Over", New: "				_ = errLate\n			}\n		},\n		// Over"},
 	{Name: "the body of a call that was frozen leaves", File: providerFile, Old: "	if !w.read.Swap(true) && w.late() {", New: "	if !w.read.Swap(true) && false {"},
+	{Name: "a call's deadline is counted from when it is made", File: "idem/outbox/provider.go", Old: "context.WithDeadline(caller, deadline)", New: "context.WithTimeout(caller, x.cfg.CallTimeout)"},
 	{Name: "an empty body is sent", File: providerFile, Old: "	if len(r.Body) == 0 {\n		return nil, errEmptyBody\n	}\n", New: ""},
 }
 
@@ -107,6 +108,9 @@ var outcomes = []Mutant{
 	{Name: "a person's own settlement that is found late is another's", File: "idem/outbox/operator.go", Old: "translation.IDOf(x.row.Revision) == x.ending:", New: "translation.IDOf(x.row.Revision) != x.ending && false:"},
 	{Name: "of what had no reply a person is told that another was faster", File: "idem/outbox/delivery.go", Old: "	if x.unheard != nil {\n", New: "	if x.unheard != nil && false {\n"},
 	{Name: "what undoes after a decline is a step like any other", File: "idem/outbox/provider.go", Old: "Undoes: said.Next != nil && said.Next.Undoes, ", New: ""},
+	{Name: "a payload on which its topic panicked can be read", File: "idem/outbox/topic.go", Old: "			err = fmt.Errorf(\"outbox: knows of %s panicked with a %T\", t.Name, p)\n", New: ""},
+	{Name: "of a failure that the store refuses for good nobody is told", File: "idem/protocol/fail.go", Old: "v == Nothing && d.At.Refused && d.Errand != Close &&", New: "false &&"},
+	{Name: "a caller that is refused uses up its message's attempts", File: "idem/outbox/translate.go", Old: "if o.Unsent || o.Unauthorized {", New: "if o.Unsent {"},
 	{Name: "a call that says nothing did nothing", File: "idem/outbox/provider.go", Old: "		return Ambiguous{Cause: fmt.Errorf(\"outbox: call answered with a %T\", outcome)}", New: "		return NotExecuted{Cause: fmt.Errorf(\"outbox: call answered with a %T\", outcome)}"},
 	{Name: "a call that panicked did nothing", File: "idem/outbox/provider.go", Old: "			outcome = Ambiguous{Cause: fmt.Errorf(\"outbox: call panicked", New: "			outcome = NotExecuted{Cause: fmt.Errorf(\"outbox: call panicked"},
 	{Name: "a refusal is evidence", File: "idem/outbox/outcome.go", Old: "	case Delivered, Declined:\n		return true", New: "	case Delivered, Declined, Refused:\n		return true"},
@@ -281,6 +285,7 @@ var holds = []Mutant{
 var acknowledgements = []Mutant{
 	{Name: "a probe goes where a redirect leads", File: "functions/internal/payments/provider.go", Old: "lookUp: &http.Client{Transport: reused, CheckRedirect: call.NoRedirects}", New: "lookUp: &http.Client{Transport: reused}"},
 	{Name: "a webhook about a message that is gone is done with", File: "functions/internal/payments/webhook.go", Old: "		return errOrphan\n	}\n	h.cfg", New: "		return nil\n	}\n	h.cfg"},
+	{Name: "beside another key's object one without a key is the message's", File: "functions/internal/payments/lookup.go", Old: " || foreign != nil && o.Key == nil", New: ""},
 	{Name: "a probe takes another key's object", File: "functions/internal/payments/lookup.go", Old: "		if err == nil {\n			err = o.under(key)\n		}\n", New: ""},
 	{Name: "a 2xx is a success, whatever its object says", File: "functions/internal/payments/provider.go", Old: " Check: agrees(m.ID),", New: ""},
 	{Name: "a lost operation is made of another key's object", File: "functions/internal/payments/shown.go", Old: "if o.Key != \"\" && o.Key != operation.Message(n) {", New: "if false && o.Key != operation.Message(n) {"},

@@ -47,7 +47,7 @@ func charges(provider string) (outbox.Topic, error) {
 	}
 	client, err := call.New(call.Config{Statuses: map[int]call.Class{
 		http.StatusBadRequest: call.Refused, http.StatusNotFound: call.Refused, http.StatusUnprocessableEntity: call.Refused,
-		http.StatusUnauthorized: call.NotExecuted, http.StatusForbidden: call.NotExecuted, http.StatusTooManyRequests: call.NotExecuted,
+		http.StatusUnauthorized: call.Unauthorized, http.StatusForbidden: call.Unauthorized, http.StatusTooManyRequests: call.NotExecuted,
 		http.StatusPaymentRequired: call.Declined, http.StatusConflict: call.Unproven,
 	}})
 	if err != nil {

@@ -52,7 +52,14 @@ func (o object) outcome(evidence []byte) outbox.Outcome {
 	return nil
 }
 
-var errNoID = errors.New("payments: the provider's answer has no id")
+var (
+	errNoID   = errors.New("payments: the provider's answer has no id")
+	errLongID = errors.New("payments: the provider's answer has an id that is too long for one")
+	errLarge  = errors.New("payments: the provider's object is larger than what a message keeps of it")
+)
+
+// idBytesMax bounds the provider's ids: those of screenings and declines go into the payloads of what follows.
+const idBytesMax = 255
 
 // tells returns an error for an object that can't be what an outcome under the key is about. A list is not asked so: other objects may
 // be on it.
@@ -78,13 +85,20 @@ func agrees(key idem.MessageID) func(declined bool, body []byte) error {
 	}
 }
 
+// objectIn reads an object. One of which a message could keep the first part only is none: it could not be settled later.
 func objectIn(body []byte) (object, error) {
 	var o object
+	if len(body) > outbox.EvidenceBytesMax {
+		return o, errLarge
+	}
 	if err := json.Unmarshal(body, &o); err != nil {
 		return o, err
 	}
-	if o.ID == "" {
+	switch {
+	case o.ID == "":
 		return o, errNoID
+	case len(o.ID) > idBytesMax:
+		return o, errLongID
 	}
 	return o, nil
 }
@@ -140,7 +154,8 @@ func (p *Provider) listed(ctx context.Context, path string, key idem.MessageID) 
 
 // findingOf reads the objects that the provider lists under one key. There is at most one where all went well; if there
 // are more, money that moved has moved, and a decline is an end only where nothing else is open. Where one of another key
-// is among them the list was not made by the key: it is no evidence, and that nothing else is there proves nothing.
+// is among them, or one that can't be read, the list was not made by the key: then only what tells the key is evidence, and that
+// nothing else is there proves nothing.
 func findingOf(body []byte, key idem.MessageID) outbox.Finding {
 	var objects []jsontext.Value
 	if err := json.Unmarshal(body, &objects); err != nil {
@@ -150,14 +165,11 @@ func findingOf(body []byte, key idem.MessageID) outbox.Finding {
 		return outbox.Unclear{Cause: errors.New("payments: look-up answered null")}
 	}
 	var finding outbox.Finding = outbox.Absent{}
-	var unclear error
+	foreign := foreignIn(objects, key)
+	unclear := foreign
 	for _, raw := range objects {
 		o, err := objectIn(raw)
-		if err == nil {
-			err = o.under(key)
-		}
-		if err != nil {
-			unclear = err
+		if err != nil || o.under(key) != nil || foreign != nil && o.Key == nil {
 			continue
 		}
 		switch outcome := o.outcome(raw).(type) {
@@ -177,4 +189,18 @@ func findingOf(body []byte, key idem.MessageID) outbox.Finding {
 		return outbox.Unclear{Cause: unclear}
 	}
 	return finding
+}
+
+// foreignIn says why a list was not made by the key.
+func foreignIn(objects []jsontext.Value, key idem.MessageID) error {
+	for _, raw := range objects {
+		o, err := objectIn(raw)
+		if err == nil {
+			err = o.under(key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -154,15 +154,18 @@ func TestEachTopicClassesTheProvidersStatuses(t *testing.T) {
 	for _, e := range effects("ch_0", "scr_0") {
 		topic := topics(t, server.URL)[e.topic]
 		for code, want := range map[int]outbox.Outcome{
-			400: outbox.Refused{}, 401: outbox.NotExecuted{}, 402: outbox.Declined{}, 403: outbox.NotExecuted{}, 404: outbox.Refused{},
+			400: outbox.Refused{}, 401: outbox.NotExecuted{Unauthorized: true}, 402: outbox.Declined{}, 403: outbox.NotExecuted{Unauthorized: true}, 404: outbox.Refused{},
 			409: outbox.Refused{Unproven: true}, 410: outbox.Ambiguous{}, 422: outbox.Refused{}, 425: outbox.Ambiguous{}, 429: outbox.NotExecuted{},
 			303: outbox.Ambiguous{}, 500: outbox.Ambiguous{},
 		} {
 			status = code
 			got := topic.Call(t.Context(), e.m)
 			refused, _ := got.(outbox.Refused)
-			if wanted, _ := want.(outbox.Refused); got.Name() != want.Name() || refused.Unproven != wanted.Unproven {
-				t.Errorf("%s: %d is %s, want %s", e.topic, code, got.Name(), want.Name())
+			waits, _ := got.(outbox.NotExecuted)
+			wantRefused, _ := want.(outbox.Refused)
+			wantWaits, _ := want.(outbox.NotExecuted)
+			if got.Name() != want.Name() || refused.Unproven != wantRefused.Unproven || waits.Unauthorized != wantWaits.Unauthorized {
+				t.Errorf("%s: %d is %#v, want %#v", e.topic, code, got, want)
 			}
 		}
 	}
@@ -186,6 +189,8 @@ func TestAnAnswerWhoseObjectSaysSomethingElseIsAmbiguous(t *testing.T) {
 			want outbox.Outcome
 		}{
 			{201, `{"id":"x","status":"processing"}`, outbox.Ambiguous{}},
+			{201, `{"id":"` + strings.Repeat("x", 256) + `","status":"succeeded"}`, outbox.Ambiguous{}},
+			{402, `{"id":"` + strings.Repeat("x", 256) + `","status":"declined"}`, outbox.Ambiguous{}},
 			{200, `{"id":"x","status":"declined"}`, outbox.Ambiguous{}},
 			{201, `{"id":"x","status":"succeeded",` + another + `}`, outbox.Ambiguous{}},
 			{402, `{"id":"x","status":"succeeded"}`, outbox.Ambiguous{}},
@@ -232,6 +237,9 @@ func TestProbeJudgesTheAnswer(t *testing.T) {
 		"declined after it happened": {200, `[{"id":"ch_2","status":"declined"},{"id":"ch_1","status":"succeeded"}]`, "delivered ch_1"},
 		"another status":             {200, `[{"id":"ch_1","status":"processing"}]`, "unclear"},
 		"one is not decided yet":     {200, `[{"id":"ch_2","status":"processing"},{"id":"ch_1","status":"declined"}]`, "unclear"},
+		"an id":                      {200, `[{"id":"` + strings.Repeat("x", 255) + `","status":"succeeded"}]`, "delivered " + strings.Repeat("x", 255)},
+		"an id too long for one":     {200, `[{"id":"` + strings.Repeat("x", 256) + `","status":"succeeded"}]`, "unclear"},
+		"too large to be kept":       {200, `[{"id":"ch_1","status":"succeeded","more":"` + strings.Repeat("x", outbox.EvidenceBytesMax) + `"}]`, "unclear"},
 		"no id":                      {200, `[{"status":"succeeded"}]`, "unclear"},
 		"no object":                  {200, `["ch_1"]`, "unclear"},
 		"null":                       {200, `null`, "unclear"},
@@ -246,11 +254,24 @@ func TestProbeJudgesTheAnswer(t *testing.T) {
 		"a decline and another key's": {
 			200, `[{"id":"ch_1","key":"` + unusedOperation + `.1","status":"declined"},{"id":"ch_9","key":"` + unusedOperation + `.7","status":"succeeded"}]`, "unclear",
 		},
-		"a key that is none": {200, `[{"id":"ch_9","key":7,"status":"succeeded"}]`, "unclear"},
-		"more than is read":  {200, `[` + strings.Repeat(" ", 1<<20) + `]`, "unclear"},
-		"404":                {404, `[]`, "unclear"},
-		"503":                {503, `[]`, "unclear"},
-		"204":                {204, ``, "unclear"},
+		"another key's and one without a key": {
+			200, `[{"id":"ch_9","key":"` + unusedOperation + `.7","status":"succeeded"},{"id":"ch_1","key":null,"status":"succeeded"}]`, "unclear",
+		},
+		"one without a key and another key's": {
+			200, `[{"id":"ch_1","status":"succeeded"},{"id":"ch_9","key":"` + unusedOperation + `.7","status":"succeeded"}]`, "unclear",
+		},
+		"another key's between one without a key and its own": {
+			200, `[{"id":"ch_2","status":"succeeded"},{"id":"ch_9","key":"` + unusedOperation + `.7","status":"declined"},{"id":"ch_1","key":"` + unusedOperation + `.1","status":"succeeded"}]`, "delivered ch_1",
+		},
+		"another key's, which has no status": {
+			200, `[{"id":"ch_1","status":"succeeded"},{"id":"ch_9","key":"` + unusedOperation + `.7"}]`, "unclear",
+		},
+		"a key that is none beside one without a key": {200, `[{"id":"ch_1","status":"succeeded"},{"id":"ch_9","key":7,"status":"succeeded"}]`, "unclear"},
+		"a key that is none":                          {200, `[{"id":"ch_9","key":7,"status":"succeeded"}]`, "unclear"},
+		"more than is read":                           {200, `[` + strings.Repeat(" ", 1<<20) + `]`, "unclear"},
+		"404":                                         {404, `[]`, "unclear"},
+		"503":                                         {503, `[]`, "unclear"},
+		"204":                                         {204, ``, "unclear"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

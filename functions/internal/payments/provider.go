@@ -72,8 +72,8 @@ func statuses() map[int]call.Class {
 		http.StatusNotFound:            call.Refused,
 		http.StatusUnprocessableEntity: call.Refused,
 		// Our credential is wrong: an operator mends it, and what waits goes on.
-		http.StatusUnauthorized: call.NotExecuted,
-		http.StatusForbidden:    call.NotExecuted,
+		http.StatusUnauthorized: call.Unauthorized,
+		http.StatusForbidden:    call.Unauthorized,
 		// It counts requests before it reads them.
 		http.StatusTooManyRequests: call.NotExecuted,
 		// It declines a charge, and an object says so.

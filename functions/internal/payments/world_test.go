@@ -66,6 +66,8 @@ type options struct {
 	callTimeout time.Duration
 	// workerOnly leaves every delivery to the worker: nothing is delivered inline.
 	workerOnly bool
+	// authorize puts credentials on the requests to the provider.
+	authorize func(http.RoundTripper) http.RoundTripper
 }
 
 // meeting is a world in which a fault happens. Only a call that hangs is given up soon: others have the time that a busy machine takes.
@@ -111,7 +113,7 @@ func (w *world) serve(o options) {
 		w.open(payments.Account{Tenant: tenant, ID: "acct_1", Currency: "EUR", Balance: seedBalance})
 		w.open(payments.Account{Tenant: tenant, ID: "acct_2", Currency: "EUR"})
 	}
-	client, err := payments.NewProvider(w.provider.URL, nil)
+	client, err := payments.NewProvider(w.provider.URL, o.authorize)
 	w.ok(err)
 	topics, err := outbox.NewTopics(outbox.Config{CallTimeout: o.callTimeout, Now: w.clock.Now, Pause: w.clock.Pause}, client.Topics(payments.Bounds{AttemptsMax: attemptsMax})...)
 	w.ok(err)

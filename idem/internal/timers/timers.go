@@ -29,8 +29,9 @@ type Watch struct{ began time.Time }
 // Begin starts a watch.
 func Begin() Watch { return Watch{time.Now()} }
 
-// Left is what is left of d.
-func (w Watch) Left(d time.Duration) time.Duration { return d - time.Since(w.began) }
+// Deadline is when d is over, by the monotonic clock and by the wall clock. A deadline that is d from a later reading is too late by
+// as long as the process was frozen in between.
+func (w Watch) Deadline(d time.Duration) time.Time { return w.began.Add(d) }
 
 // Timer calls its function once, when it is due. Stop and Reset may be called from any goroutine.
 type Timer struct {
@@ -49,12 +50,14 @@ func (s *Set) AfterFunc(d time.Duration, f func()) *Timer {
 }
 
 // Reset has the function called when d is over, whether it was called, is waited for, or was stopped.
-func (t *Timer) Reset(d time.Duration) {
+func (t *Timer) Reset(d time.Duration) { t.resetAt(time.Now().Add(d)) }
+
+func (t *Timer) resetAt(at time.Time) {
 	s := t.set
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.remove()
-	t.at = time.Now().Add(d)
+	t.at = at
 	heap.Push(&s.waiting, t)
 	if s.fires.IsZero() || t.at.Before(s.fires) {
 		s.arm(t.at)
@@ -115,14 +118,19 @@ type deadlined struct {
 // WithTimeout is context.WithTimeout. A context that is made of this one says [context.Canceled] when the time is over;
 // [context.Cause] says [context.DeadlineExceeded] of either.
 func (s *Set) WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return s.WithDeadline(parent, time.Now().Add(d))
+}
+
+// WithDeadline is context.WithDeadline, as WithTimeout is context.WithTimeout.
+func (s *Set) WithDeadline(parent context.Context, at time.Time) (context.Context, context.CancelFunc) {
 	deadline, bounded := parent.Deadline()
-	if d <= 0 || bounded && time.Until(deadline) <= d {
-		return context.WithTimeout(parent, d) // is over, or ends with its parent: it arms nothing
+	if time.Until(at) <= 0 || bounded && !at.Before(deadline) {
+		return context.WithDeadline(parent, at) // is over, or ends with its parent: it arms nothing
 	}
 	c := &deadlined{timer: Timer{set: s}}
 	c.Context, c.end = context.WithCancelCause(parent)
 	c.timer.call = c.over
-	c.timer.Reset(d)
+	c.timer.resetAt(at)
 	return c, c.cancel
 }
 

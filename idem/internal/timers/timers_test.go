@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/idem-go/idem-aws/idem/internal/clock"
 	"github.com/idem-go/idem-aws/idem/internal/timers"
 )
 
@@ -99,6 +100,31 @@ func TestAContextEndsAtItsDeadline(t *testing.T) {
 		}
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) || !errors.Is(context.Cause(ctx), context.DeadlineExceeded) || !errors.Is(context.Cause(child), context.DeadlineExceeded) {
 			t.Errorf("error %v, cause %v, its child's %v; want DeadlineExceeded", ctx.Err(), context.Cause(ctx), context.Cause(child))
+		}
+	})
+}
+
+// A deadline is counted from when the watch began, by both clocks: a process that is frozen before the deadline is made gains nothing.
+func TestADeadlineIsCountedFromWhenTheWatchBegan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var set timers.Set
+		watch, begun := timers.Begin(), time.Now()
+		time.Sleep(4 * time.Second)
+		deadline := watch.Deadline(5 * time.Second)
+		ctx, cancel := set.WithDeadline(t.Context(), deadline)
+		defer cancel()
+		if at, ok := ctx.Deadline(); !ok || !at.Equal(begun.Add(5*time.Second)) || clock.Over(at, time.Now()) || !clock.Over(at, begun.Round(0).Add(5*time.Second)) || ctx.Err() != nil {
+			t.Fatalf("deadline %v, %v; error %v", at, ok, ctx.Err())
+		}
+		<-ctx.Done()
+		if took := time.Since(begun); took != 5*time.Second {
+			t.Errorf("it ended after %v, want 5s", took)
+		}
+		time.Sleep(time.Second)
+		over, cancel := set.WithDeadline(t.Context(), deadline)
+		defer cancel()
+		if !errors.Is(over.Err(), context.DeadlineExceeded) {
+			t.Errorf("a context whose deadline has passed: %v", over.Err())
 		}
 	})
 }

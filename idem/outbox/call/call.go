@@ -276,8 +276,10 @@ func (c *Client) read(res *http.Response, r Request) outbox.Outcome {
 	switch c.statuses[res.StatusCode] {
 	case Declined:
 		return c.evidence(res, r, true)
-	case NotExecuted:
-		return outbox.NotExecuted{RetryAfter: c.retryAfter(res.Header.Get("Retry-After")), Cause: cause}
+	case NotExecuted, Unauthorized:
+		return outbox.NotExecuted{
+			Unauthorized: c.statuses[res.StatusCode] == Unauthorized, RetryAfter: c.retryAfter(res.Header.Get("Retry-After")), Cause: cause,
+		}
 	case Refused:
 		return outbox.Refused{Answer: c.rejection(res, r), Cause: cause}
 	case Unproven:

@@ -29,7 +29,7 @@ const key = "op_abc.1"
 // statuses class every status that must be, each class at least once.
 func statuses() map[int]call.Class {
 	return map[int]call.Class{
-		400: call.Refused, 401: call.NotExecuted, 402: call.Declined, 403: call.NotExecuted, 404: call.Ambiguous, 409: call.Unproven,
+		400: call.Refused, 401: call.Unauthorized, 402: call.Declined, 403: call.NotExecuted, 404: call.Ambiguous, 409: call.Unproven,
 		422: call.Refused, 423: call.Ambiguous, 429: call.NotExecuted,
 	}
 }
@@ -140,7 +140,8 @@ func TestPostClassifies(t *testing.T) {
 		{"rate limited beyond numbers", 429, "", "99999999999999999999999", outbox.NotExecuted{}},
 		{"listed as refused", 400, "", "", outbox.Refused{}},
 		{"listed as refused, too", 422, "", "", outbox.Refused{}},
-		{"listed as not executed", 401, "", "", outbox.NotExecuted{}},
+		{"listed as unauthorized", 401, "", "", outbox.NotExecuted{Unauthorized: true}},
+		{"listed as unauthorized, later", 401, "", "7", outbox.NotExecuted{Unauthorized: true, RetryAfter: 7 * time.Second}},
 		{"listed as not executed, later", 403, "", "9", outbox.NotExecuted{RetryAfter: 9 * time.Second}},
 		{"listed as unproven", 409, "", "", outbox.Refused{Unproven: true}},
 		{"listed as ambiguous", 404, "", "", outbox.Ambiguous{}},
@@ -528,9 +529,9 @@ func ExampleClient_Post() {
 	defer provider.Close()
 	client, err := call.New(call.Config{Statuses: map[int]call.Class{
 		http.StatusBadRequest:          call.Refused,
-		http.StatusUnauthorized:        call.NotExecuted, // our credential: it can be mended
+		http.StatusUnauthorized:        call.Unauthorized, // our credential: it can be mended
 		http.StatusPaymentRequired:     call.Declined,
-		http.StatusForbidden:           call.NotExecuted,
+		http.StatusForbidden:           call.Unauthorized,
 		http.StatusNotFound:            call.Refused,
 		http.StatusConflict:            call.Unproven, // the key was used with another body
 		http.StatusUnprocessableEntity: call.Refused,

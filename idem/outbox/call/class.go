@@ -24,8 +24,11 @@ const (
 	// Declined: the provider judged the request, and its answer is a no: a result like any other. A 402.
 	Declined Class = "declined"
 	// NotExecuted: nothing happened, and the same request may succeed later. It is made again after a back-off. A 429
-	// where the provider counts requests before it reads them, or a 401 while a credential is wrong.
+	// where the provider counts requests before it reads them.
 	NotExecuted Class = "not_executed"
+	// Unauthorized: as NotExecuted, because the provider refused the caller. Nothing is wrong with the request, so it counts as no
+	// attempt, and `outbox.unauthorized` tells. A 401, or a 403, while a credential is wrong.
+	Unauthorized Class = "unauthorized"
 	// Ambiguous: it may have happened, or may happen yet. The request is made again only under the rules for open calls. A
 	// 409 for a key whose first request is still running, or a 404 that a gateway in between may answer.
 	Ambiguous Class = "ambiguous"
@@ -33,7 +36,7 @@ const (
 
 func (c Class) known() bool {
 	switch c {
-	case Refused, Unproven, Declined, NotExecuted, Ambiguous:
+	case Refused, Unproven, Declined, NotExecuted, Unauthorized, Ambiguous:
 		return true
 	}
 	return false
@@ -61,7 +64,7 @@ func classes(listed map[int]Class) (map[int]Class, error) {
 		case status < 400 || status > 499:
 			return nil, broken(status, class, "can't be listed: only a 4xx can be anything but success or ambiguous")
 		case !class.known():
-			return nil, broken(status, class, "must be refused, unproven, declined, not_executed or ambiguous")
+			return nil, broken(status, class, "must be refused, unproven, declined, not_executed, unauthorized or ambiguous")
 		default:
 			all[status] = class
 		}

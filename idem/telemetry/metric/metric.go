@@ -97,7 +97,7 @@ const (
 	DriftRun = "drift.run"
 )
 
-// What became of a message. Each but Age and InlinePaused counts messages.
+// What became of a message. Each but Age, Unauthorized and InlinePaused counts messages.
 const (
 	// OutboxDelivered: the effect happened.
 	OutboxDelivered = "outbox.delivered"
@@ -105,6 +105,8 @@ const (
 	OutboxDeclined = "outbox.declined"
 	// OutboxRetried: offered again, after a back-off.
 	OutboxRetried = "outbox.retried"
+	// OutboxUnauthorized counts calls that the provider refused because of the caller, such as one whose credential was revoked.
+	OutboxUnauthorized = "outbox.unauthorized"
 	// OutboxUnknown: parked, because the effect may have happened.
 	OutboxUnknown = "outbox.unknown"
 	// OutboxDead: given up, or its settlement failed; an operator must decide.
@@ -116,7 +118,7 @@ const (
 	// OutboxEvidenced: a definite answer could not be settled, and is kept to be settled later.
 	OutboxEvidenced = "outbox.evidenced"
 	// OutboxSettleFailed: the effect is known, or known not to have happened, and its settlement failed. The message is dead,
-	// or is evidenced and tried again, up to once an hour, where the store refuses the write.
+	// or it is tried again, up to once an hour, where the store refuses the write: evidenced, or pending where it was given up.
 	OutboxSettleFailed = "outbox.settle_failed"
 	// OutboxDeadLetterLost: a message is dead, and its copy could not be queued for operators.
 	OutboxDeadLetterLost = "outbox.dead_letter_lost"

@@ -38,7 +38,7 @@ func ChargeTopic(provider *call.Client, url string) outbox.Topic {
 // NewProvider is a client of that provider. Its documentation says what its refusals mean.
 func NewProvider() (*call.Client, error) {
 	return call.New(call.Config{Statuses: map[int]call.Class{
-		400: call.Refused, 401: call.NotExecuted, 402: call.Declined, 403: call.NotExecuted, 404: call.Ambiguous,
+		400: call.Refused, 401: call.Unauthorized, 402: call.Declined, 403: call.Unauthorized, 404: call.Ambiguous,
 		409: call.Ambiguous, 422: call.Unproven, 429: call.NotExecuted,
 	}})
 }

@@ -129,7 +129,7 @@ func TestEvidenceAboutAPayloadThatCannotBeReadIsNotLost(t *testing.T) {
 				return idem.JSON(http.StatusAccepted, map[string]string{"payment": "pending"})
 			}))(t)
 		verifier := check.Get(webhook.New(webhook.Config{Secrets: []string{secret}, Header: "Provider-Signature", Now: w.Clock.Now}))(t)
-		return payments, check.Get(New(verifier, engine, store, worker))(t), worker
+		return payments, check.Get(New(verifier, engine, store, worker, slog.New(slog.DiscardHandler)))(t), worker
 	}
 	payments, hooks, worker := process()
 	known := map[idem.MessageID]bool{}

@@ -19,8 +19,8 @@ const topicShipments = "orders.ship"
 func shipments(orders orders, warehouse string) (outbox.Topic, error) {
 	client, err := call.New(call.Config{Statuses: map[int]call.Class{
 		http.StatusBadRequest:          call.Refused,
-		http.StatusUnauthorized:        call.NotExecuted,
-		http.StatusForbidden:           call.NotExecuted,
+		http.StatusUnauthorized:        call.Unauthorized,
+		http.StatusForbidden:           call.Unauthorized,
 		http.StatusNotFound:            call.Ambiguous,
 		http.StatusConflict:            call.Unproven,
 		http.StatusUnprocessableEntity: call.Refused,
