@@ -99,7 +99,7 @@ func newMood(c *choices) mood {
 		older:    level(c, "older", false, false, false, true),
 
 		observers: level(c, "observers", false, false, false, true),
-		instances: level(c, "instances", 0, 0, 0, 0, 0, 1, 2),
+		instances: level(c, "common processes", 0, 0, 0, 0, 0, 1, 2),
 
 		storeFaults: some(c, "store faults", storeFaults),
 		callFaults:  some(c, "call faults", providerFaults),

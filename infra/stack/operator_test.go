@@ -26,7 +26,7 @@ func TestOperatorsStatements(t *testing.T) {
 		"read": {audit.OperatorReadStatements(tables), []string{"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"}},
 		"write": {audit.OperatorWriteStatements(tables, queues), []string{
 			"dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem",
-			"sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:ReceiveMessage", "sqs:SendMessage",
+			"sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage", "sqs:SendMessage",
 		}},
 	} {
 		var actions []string

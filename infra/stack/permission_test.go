@@ -124,6 +124,7 @@ var operatorMay = map[string][]string{
 	"OperatorChange": append([]string{
 		"dynamodb:PutItem dynamodb:UpdateItem on AuditTable.Arn",
 		"sqs:ChangeMessageVisibility sqs:DeleteMessage sqs:ReceiveMessage on QueuesDeadLetter.Arn",
+		"sqs:GetQueueAttributes on QueuesWakeUps.Arn",
 	}, deliver...),
 	"OperatorRecovery": slices.Concat( // the tables that are there are not changed
 		onMoney("dynamodb:DescribeTable dynamodb:DescribeTimeToLive dynamodb:RestoreTableToPointInTime dynamodb:Scan on ", ""),
