@@ -48,6 +48,7 @@ func (d drawn) maybe() bool { return d.IntN(2) == 0 }
 func (d drawn) record() protocol.Record {
 	r := protocol.Record{
 		State: protocol.State(1 + d.IntN(6)), Kind: protocol.Atomic, Epoch: 1 + d.Uint32N(2), Op: d.id(1), Owner: d.id(2), Revision: d.id(3),
+		Retention: translation.MillisOf(time.Hour),
 	}
 	switch r.State {
 	case protocol.InProgress:

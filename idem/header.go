@@ -39,6 +39,7 @@ func headerOf(r *storage.Record) (protocol.Record, error) {
 		Safe: r.SafeToRunAgain, Observed: r.Observed, RecordOnly: r.RecordOnly, Tombstone: r.Expiry.Gone, Epoch: uint32(r.Epoch),
 		Op: op, Owner: owner, Revision: revision,
 		Lease: translation.InstantOf(r.LeaseUntil), Expires: translation.InstantOf(r.ExpiresAt), Free: translation.InstantOf(r.FreeAt),
+		Retention: translation.MillisOf(r.Retention),
 	}, nil
 }
 

@@ -82,7 +82,8 @@ var ErrLeaseOver = errors.New("idem: the execution's lease is over")
 
 // Leased returns nil while the execution of this context holds a lease that the store has confirmed and its handler has
 // not returned. For a request that is executed without protection it returns nil too: no record says that it is dead. Where
-// another execution's handler made that request with its own context, that execution's lease counts. Otherwise,
+// another execution's handler made that request with its own context, that execution's lease counts; the handler of an optimistic or a
+// deferred operation has none, because it must leave effects alone. Otherwise,
 // and for a context without an execution, it returns an error that is [ErrLeaseOver]. Code that acts outside of the
 // transaction should call it last, right before it sends: see package guard.
 func Leased(ctx context.Context) error {

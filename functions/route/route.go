@@ -1,6 +1,6 @@
-// Package route has what the gateway and the application must agree about: the paths, of which the CDK app gives each a route of the
-// gateway and a test of the application holds them to what it serves, and the form of a bearer token. The package belongs to this repository's application and has no
-// compatibility promise.
+// Package route has what the gateway and the application must agree about: the paths and the form of a bearer token. The CDK app gives
+// each path a route of the gateway, and a test of the application holds the paths to what it serves. The package belongs to this
+// repository's application and has no compatibility promise.
 package route
 
 // Paths are those that an authenticated caller uses, in the notation that http.ServeMux and API Gateway share.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -98,6 +99,11 @@ func New(cfg Config) (*Application, error) {
 	env, err := read(cfg.Getenv)
 	if err != nil {
 		return nil, err
+	}
+	for _, path := range cfg.SignedPaths {
+		if !strings.HasPrefix(path, "/") {
+			return nil, &idem.ConfigError{Field: "Config.SignedPaths", Value: path, Rule: "must begin with a slash, and have no stage"}
+		}
 	}
 	logger, err := newLogger(cfg.Log, env)
 	if err != nil {

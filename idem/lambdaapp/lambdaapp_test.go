@@ -345,6 +345,17 @@ func TestWhatDynamoDBRefusesIsCounted(t *testing.T) {
 	}
 }
 
+// A signed path that no request has would refuse webhooks whose text has U+FFFD, and nobody would know why.
+func TestASignedPathThatNoRequestHasIsRefused(t *testing.T) {
+	d := deploy(t, "2")
+	d.variables[environment.Function] = environment.API
+	_, err := lambdaapp.New(lambdaapp.Config{AWS: d.aws, Getenv: func(name string) string { return d.variables[name] }, Log: &d.log, SignedPaths: []string{"/webhooks/provider", "webhooks/other"}})
+	var refused *idem.ConfigError
+	if !errors.As(err, &refused) || refused.Value != "webhooks/other" {
+		t.Error(err)
+	}
+}
+
 // A function that is deployed without what it needs names every variable that is wrong, and does not start.
 func TestWrongVariablesAreNamed(t *testing.T) {
 	given := map[string]string{environment.Function: "wroker", environment.OutboxShards: "many", environment.FunctionTimeout: "28"}

@@ -20,7 +20,7 @@ func Sweep(runner *outbox.Runner, logger *slog.Logger) Scheduled {
 			return outbox.Report{}, err
 		}
 		if run.First() {
-			count(ctx, logger, runner)
+			runner.LogBacklog(ctx, logger)
 		}
 		did, err := runner.Sweep(ctx, run.Shards...)
 		if err != nil {
@@ -46,15 +46,4 @@ func Reconcile(runner *outbox.Runner, logger *slog.Logger) Scheduled {
 		logger.InfoContext(ctx, metric.ReconcileRun, "shards", run.Shards, "report", did)
 		return did, nil
 	}
-}
-
-// count tells what waits before the run, in all shards. Where it can't be counted the sweep goes on, and fails for the same
-// cause or does not.
-func count(ctx context.Context, logger *slog.Logger, runner *outbox.Runner) {
-	b, err := runner.Backlog(ctx)
-	if err != nil {
-		logger.WarnContext(ctx, "backlog not counted", "error", err)
-		return
-	}
-	logger.InfoContext(ctx, metric.OutboxBacklog, "due", b.Due, "due_age_ms", b.DueAge.Milliseconds(), "unknown", b.Unknown, "dead", b.Dead, "more", b.More)
 }

@@ -350,15 +350,17 @@ func enforcing(t *testing.T, before *api, kind idem.Kind) (*api, *executions) {
 	return a, ran
 }
 
-// Whose process died while it observed leaves a dead lease, which is no permission either.
-func TestADeadLeaseOfAnObservedRequestPermitsNobodyWhoEnforces(t *testing.T) {
+// deadObserved is an API whose process died in an observed handler, under a policy with this retention.
+func deadObserved(t *testing.T, retention time.Duration) *api {
 	var store *faulty.Store
 	before := newLocalAPI(t, func(s storage.Store) storage.Store {
 		store = faulty.New(s.(faulty.Inner))
 		return store
 	})
+	policy := idem.IETF()
+	policy.Retention = retention
 	died := errors.New("the process is gone")
-	before.handle("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, middleware.Route{}, func(context.Context, *idem.Tx, *middleware.Request) (idem.Response, error) {
+	before.handle("POST /orders", idem.Operation{Policy: idem.Observe(policy)}, middleware.Route{}, func(context.Context, *idem.Tx, *middleware.Request) (idem.Response, error) {
 		store.Each(func(faulty.Call) faulty.Fault {
 			return func(context.Context, func(context.Context) error) error { return died }
 		})
@@ -366,6 +368,12 @@ func TestADeadLeaseOfAnObservedRequestPermitsNobodyWhoEnforces(t *testing.T) {
 	})
 	before.do(key(ask{}))
 	before.in(storage.StateInProgress, 1)
+	return before
+}
+
+// Whose process died while it observed leaves a dead lease, which is no permission either.
+func TestADeadLeaseOfAnObservedRequestPermitsNobodyWhoEnforces(t *testing.T) {
+	before := deadObserved(t, day)
 	after, ran := enforcing(t, before, idem.KindAtomic)
 	met := after.do(key(ask{})).is(t, 409, "unknown", header.CodeOutcomeUnknown)
 	if len(ran.all) != 0 {
@@ -385,6 +393,50 @@ func TestADeadLeaseOfAnObservedRequestPermitsNobodyWhoEnforces(t *testing.T) {
 	if len(ran.all) != 1 || len(before.mem.Records()) != 1 {
 		t.Errorf("ran %+v; records %+v", ran.all, before.mem.Records())
 	}
+}
+
+// The key is held for as long as the policy said under which it was observed, also where the one that enforces keeps its records for less.
+func TestADeadLeaseOfAnObservedRequestEndsWithItsOwnRetention(t *testing.T) {
+	before := deadObserved(t, 2*day)
+	after, ran := enforcing(t, before, idem.KindAtomic) // which keeps them for a day, and comes two hours later
+	after.later(day - time.Hour)
+	after.do(key(ask{})).is(t, 409, "unknown", header.CodeOutcomeUnknown)
+	after.later(day - 4*time.Hour)
+	after.do(key(ask{})).is(t, 409, "unknown", header.CodeOutcomeUnknown)
+	if len(ran.all) != 0 {
+		t.Errorf("ran %+v", ran.all)
+	}
+	after.later(4 * time.Hour)
+	after.gets(key(ask{}), 201)
+}
+
+// Who releases a dead lease does not hold its key for longer, and past its retention it is not said to be only observed.
+func TestTheFirstReleaseOfADeadObservedLeaseMovesNoEnd(t *testing.T) {
+	before := deadObserved(t, day)
+	after, _ := enforcing(t, before, idem.KindAtomic)
+	dead := before.mem.Records()[0]
+	released, err := after.engine.Free(t.Context(), dead.Tenant, dead.OperationID, dead.Revision, "looked for its order")
+	if err != nil || !after.engine.OnlyObserved(dead) || !after.engine.OnlyObserved(released) {
+		t.Fatalf("%+v, %v", released, err)
+	}
+	after.later(day - time.Hour)
+	if after.engine.OnlyObserved(dead) || after.engine.OnlyObserved(released) {
+		t.Error("it is only observed past its retention")
+	}
+	after.gets(key(ask{}), 201)
+}
+
+// What is observed changes nothing: a handler that can take the connection over where the server lets it still finds that it can't, where
+// the server does not.
+func TestAnObservedHandlerTakesNoConnectionThatTheServerKeeps(t *testing.T) {
+	a := newLocalAPI(t, nil)
+	a.wrap("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF()), UnknownToOperator: true}, func(w http.ResponseWriter, _ *http.Request) {
+		if _, ok := w.(http.Hijacker); ok {
+			t.Error("it is told that it may")
+		}
+		w.WriteHeader(201)
+	})
+	a.gets(key(ask{}), 201)
 }
 
 // A store in trouble holds an observed answer back for seconds, and not for the rest of a lease: the client would give up, and each

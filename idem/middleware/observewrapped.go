@@ -94,7 +94,7 @@ func (o *observedExchange) run(handling context.Context, c *call) (idem.Response
 			panic(o.panicked)
 		}
 	}()
-	o.endpoint.passThrough.ServeHTTP(o.client, o.request.WithContext(idem.Observing(o.request.Context(), handling)))
+	o.endpoint.passThrough.ServeHTTP(o.client.handed(), o.request.WithContext(idem.Observing(o.request.Context(), handling)))
 	if o.client.taken {
 		return idem.Response{}, errTaken
 	}
@@ -155,11 +155,28 @@ func (t *tee) Flush() {
 	_ = http.NewResponseController(t.ResponseWriter).Flush()
 }
 
-// Hijack implements http.Hijacker; where the client's writer is none it returns an error that is http.ErrNotSupported.
-func (t *tee) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, buffered, err := http.NewResponseController(t.ResponseWriter).Hijack()
-	t.taken = t.taken || err == nil
+// hijackable is a tee whose client's writer is an http.Hijacker.
+type hijackable struct{ *tee }
+
+// Hijack implements http.Hijacker.
+func (h hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	h.taken = h.taken || err == nil
 	return conn, buffered, err
+}
+
+// handed is what the handler gets. It can take the connection over where it could without being observed, and nowhere else.
+func (t *tee) handed() http.ResponseWriter {
+	for w := t.ResponseWriter; ; {
+		if _, ok := w.(http.Hijacker); ok {
+			return hijackable{t}
+		}
+		inner, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return t
+		}
+		w = inner.Unwrap()
+	}
 }
 
 // Unwrap is for http.ResponseController.

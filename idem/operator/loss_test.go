@@ -89,7 +89,8 @@ func TestEvidenceOfALostRecordIsNotClosed(t *testing.T) {
 		closable bool
 	}{
 		"lost, and the effect is known": {delivered, noon.Add(time.Minute), "look", false},
-		"lost, and nothing is known":    {dead, noon.Add(time.Minute), "look", true}, // a person says that nothing happened
+		"lost, and nothing is known":    {dead, noon.Add(time.Minute), "look", false}, // what that means would not be written
+		"lost, and unknown":             {func(m *storage.Message) { dead(m); m.State = storage.MessageUnknown }, noon.Add(time.Minute), "look", false},
 		"of a time that is not lost":    {delivered, noon, "close", true},
 		"nothing is lost":               {delivered, time.Time{}, "close", true},
 	} {
@@ -118,7 +119,7 @@ func TestEvidenceOfALostRecordIsNotClosed(t *testing.T) {
 				}
 				return
 			}
-			if !errors.Is(would, operator.ErrRefused) || !errors.Is(err, operator.ErrRefused) || result.State != operator.EntryRefused || w.stateOf(m.ID) != storage.MessageDead {
+			if !errors.Is(would, operator.ErrRefused) || !errors.Is(err, operator.ErrRefused) || result.State != operator.EntryRefused || w.stateOf(m.ID) != m.State {
 				t.Errorf("%v, %v, %+v", would, err, result)
 			}
 		})
@@ -137,7 +138,7 @@ func TestWhatTheApplicationHasIsToldWithoutRecordAndMessages(t *testing.T) {
 	for _, c := range []struct {
 		lost time.Time
 		next string
-	}{{time.Time{}, "nothing: it has ended"}, {noon.Add(time.Minute), "look: its record and its messages are not there"}} {
+	}{{time.Time{}, "nothing: nothing of it is here"}, {noon.Add(time.Minute), "look: its record and its messages are not there"}} {
 		if !c.lost.IsZero() {
 			_, err := w.desk.RefuseBefore(t.Context(), c.lost, because(""))
 			w.ok(err)

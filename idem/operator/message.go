@@ -29,8 +29,8 @@ func (d *Desk) Resolve(ctx context.Context, id idem.MessageID, evidence outbox.O
 }
 
 // Close cancels a message of which nothing happened. Its operation fails, or first undoes what earlier messages did; one that has its
-// final answer keeps it. A message that keeps evidence, and whose record may have been lost, is [ErrRefused]: nobody knows whether its
-// operation has its answer, and what is closed is removed with its evidence.
+// final answer keeps it. A message whose record may have been lost is [ErrRefused]: nobody knows whether its operation has its answer, and
+// closing it would neither fail the operation nor ask its topic for the writes that this means.
 func (d *Desk) Close(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
 	return d.onMessage(ctx, "close", id, d.wouldClose, ch, func(ctx context.Context, m storage.Message) (string, error) {
 		r, err := d.record(ctx, m.OperationID)
@@ -44,14 +44,11 @@ func (d *Desk) Close(ctx context.Context, id idem.MessageID, ch Change) (Result,
 	})
 }
 
-// closable refuses to close a message whose evidence a record that may have been lost waits for.
+// closable refuses to close a message whose record may have been lost.
 func (d *Desk) closable(ctx context.Context, m storage.Message, r *storage.Record) error {
-	if len(keptBy(m)) == 0 {
-		return nil
-	}
 	loss, err := d.Loss(ctx)
 	if err == nil && recordMayBeLost(r, m, loss.RefuseBefore) {
-		err = fmt.Errorf("%w: it keeps the provider's answer, its record is not there, and data from before %s may have been lost: make the record again, and redrive it", ErrRefused, loss.RefuseBefore.Format(time.RFC3339))
+		err = fmt.Errorf("%w: its record is not there, and data from before %s may have been lost: make the record again first", ErrRefused, loss.RefuseBefore.Format(time.RFC3339))
 	}
 	return err
 }

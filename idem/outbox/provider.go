@@ -53,6 +53,9 @@ func (x *delivery) call(ctx context.Context, a protocol.Action) protocol.Input {
 func (x *delivery) callTopic(caller context.Context, deadline time.Time) (outcome Outcome) {
 	ctx, cancel := context.WithDeadline(caller, deadline)
 	defer cancel()
+	if err := ctx.Err(); err != nil { // a process that was frozen until now says nothing of the provider
+		return NotExecuted{Unsent: true, Cause: fmt.Errorf("outbox: not called: %w", err)}
+	}
 	began := x.desk.now()
 	defer func() { x.learn(caller, began, errors.Is(ctx.Err(), context.DeadlineExceeded)) }()
 	ctx, span := trace.Begin(ctx, nil, spanCall, trace.Options{Kind: trace.Client})

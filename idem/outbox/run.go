@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -85,8 +86,10 @@ var ErrUndrained = errors.New("outbox: what was under way has not ended in time"
 // an inline delivery of the same [Worker] that is under way. Run waits for both, for RunConfig.Drain at most: then it returns
 // [ErrUndrained]. A server that delivers inline calls [Inline.Wait] besides, once it has served its last request; package
 // container does that. Each sweep and each reconciliation that ends without an error writes the line sweep.run or
-// reconcile.run, and each sweep begins with outbox.backlog: alarms look at them (docs/operator.md). Run returns nil where everything has ended, and an [*idem.ConfigError] at once. All other trouble is in
-// the log, and the next round deals with it.
+// reconcile.run, and each sweep begins with outbox.backlog: alarms look at them (docs/operator.md).
+//
+// Run returns nil where everything has ended, and an [*idem.ConfigError] at once. All other trouble is in the log, and the next round
+// deals with it.
 func (r *Runner) Run(ctx context.Context, cfg RunConfig) error {
 	cfg, err := cfg.withDefaults(r.cfg, r.doubts.lookTime)
 	if err != nil {
@@ -128,14 +131,21 @@ func (r *Runner) every(ctx context.Context, cfg RunConfig, ran string, round fun
 	}
 }
 
-// countedSweep tells what waits, and sweeps. Where that can't be counted the sweep goes on, and fails for the same cause or does not.
+// countedSweep tells what waits, and sweeps.
 func (r *Runner) countedSweep(ctx context.Context, shards ...int) (Report, error) {
-	if b, err := r.Backlog(ctx); err != nil {
-		r.cfg.Logger.WarnContext(ctx, "backlog not counted", "error", err)
-	} else {
-		r.cfg.Logger.InfoContext(ctx, "outbox.backlog", "due", b.Due, "due_age_ms", b.DueAge.Milliseconds(), "unknown", b.Unknown, "dead", b.Dead, "more", b.More)
-	}
+	r.LogBacklog(ctx, r.cfg.Logger)
 	return r.Sweep(ctx, shards...)
+}
+
+// LogBacklog writes what waits in all shards as the line outbox.backlog, which alarms look at. Call it before a sweep. Where it can't be
+// counted the sweep may go on, and fails for the same cause or does not.
+func (r *Runner) LogBacklog(ctx context.Context, logger *slog.Logger) {
+	b, err := r.Backlog(ctx)
+	if err != nil {
+		logger.WarnContext(ctx, "backlog not counted", "error", err)
+		return
+	}
+	logger.InfoContext(ctx, "outbox.backlog", "due", b.Due, "due_age_ms", b.DueAge.Milliseconds(), "unknown", b.Unknown, "dead", b.Dead, "more", b.More)
 }
 
 // consume receives as many wake-ups as there are idle workers, until ctx ends, and waits for its deliveries: they have a

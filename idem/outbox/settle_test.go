@@ -170,6 +170,20 @@ func TestOfTwoAnswersThatAreKeptTheDeliveryIsKeptInItsLargerPart(t *testing.T) {
 	}
 }
 
+// What a process without keys can't open it does not cut: a part of it could never be opened again, by nobody.
+func TestWhatIsSealedIsNotCut(t *testing.T) {
+	w := newWorld(t, options{})
+	w.crowded(faulty.Settle, 1000)
+	const sealed = 64 << 10
+	id := w.accept(func(m *storage.Message) {
+		m.Sealed, m.State, m.KeptDeclined = true, storage.MessageDead, &storage.Kept{Evidence: make([]byte, sealed)}
+	})
+	_, err := w.worker.Settle(t.Context(), id, outbox.Delivered{Evidence: []byte("{}")})
+	if m := w.message(id); err != nil || m.KeptDelivered == nil || len(m.KeptDeclined.Evidence) != sealed {
+		t.Errorf("%v, keeps %v and %d bytes of the decline", err, m.KeptDelivered, len(m.KeptDeclined.Evidence))
+	}
+}
+
 // A reference is a name, and is stored beside the evidence up to three times: what is longer than any name is none, whoever brings it.
 func TestAnAnswerWithALongReferenceIsNoEvidence(t *testing.T) {
 	for bytes, taken := range map[int]bool{1 << 10: true, 1<<10 + 1: false} {

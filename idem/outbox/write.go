@@ -137,7 +137,9 @@ func (x *delivery) messageEnd(w protocol.Write) storage.MessageEnd {
 	}
 	switch w.Msg.Kept {
 	case protocol.KeptDelivered:
-		end.KeptDelivered, end.KeptDeclined = keptOf(o, EvidenceBytesMax), shortened(x.row.KeptDeclined)
+		if end.KeptDelivered = keptOf(o, EvidenceBytesMax); !x.row.Sealed { // a part of what nobody here can open could never be opened
+			end.KeptDeclined = shortened(x.row.KeptDeclined)
+		}
 	case protocol.KeptDeclined:
 		most := EvidenceBytesMax
 		if x.row.KeptDelivered != nil {

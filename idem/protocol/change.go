@@ -143,6 +143,9 @@ func (x Change) judge(r Record, now Instant, c *Config) (Change, Action) {
 			return x.tell(Inadmissible)
 		}
 		next := fencedOff(r, c, now)
+		if r.State == InProgress && r.onlyObserved(now) { // who releases it first must not hold its key for longer
+			next = fencedOff(r, c, r.Lease+c.Skew)
+		}
 		if r.State == Retryable || c.off(ProofIsOfAll) { // of which a person was told that another request may have run beside it
 			next.Observed = false
 		}

@@ -66,6 +66,8 @@ type Record struct {
 	// Expires is until when a final record is promised to answer, 0 where nothing is promised yet; Free is from when
 	// another request may replace a row that is final or Retryable, 0 where that is not known yet.
 	Expires, Free Instant
+	// Retention is that of the policy by which the row was written, 0 in a row that is yet to be written.
+	Retention Millis
 }
 
 // FreeAt says whether the key may be reserved anew at now.
@@ -106,9 +108,9 @@ func (r Record) onlyObserved(now Instant) bool {
 }
 
 // abandoned says that nobody has taken a dead lease over for as long as what is freed holds its key, and that the request may
-// not: the record ends with its retention.
+// not: the record ends with its retention. Where the request's policy has another one, both must be over.
 func (r Record) abandoned(now Instant, c *Config) bool {
-	return r.Dead(now-c.Life.Retention-c.Skew) && r.RunsAgain() && !r.permits(c)
+	return r.Dead(now-max(r.Retention, c.Life.Retention)-c.Skew) && r.RunsAgain() && !r.permits(c)
 }
 
 // The transitions of a record, each in one place. They say what the row becomes; the fence of the write says when it may.

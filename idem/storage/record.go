@@ -147,9 +147,16 @@ func (r Record) LeaseDead(now time.Time) bool {
 }
 
 // OnlyObserved says that nothing of the operation has ended and no state says that it may have happened, and that nobody who
-// enforces may execute it: another request may have been executed beside it.
+// enforces may execute it: another request may have been executed beside it. That ends with the record's retention.
 func (r Record) OnlyObserved(now time.Time) bool {
-	again := r.State == StateFailedRetryable || r.LeaseDead(now) && r.mayRunAgain()
+	again := false
+	switch r.State {
+	case StateFailedRetryable:
+		again = r.FreeAt.IsZero() || now.Before(r.FreeAt)
+	case StateInProgress:
+		again = r.LeaseDead(now) && r.mayRunAgain() && now.Before(r.LeaseUntil.Add(r.Retention))
+	case StatePending, StateCompleted, StateFailed, StateUnknown:
+	}
 	return r.Observed && !r.SafeToRunAgain && again
 }
 
@@ -165,8 +172,8 @@ const (
 // retention after its lease if that is not known; one in progress a retention after its lease, if running again does no
 // harm. Pending, unknown and all other records in progress are never removed. Each record stays for 16 more minutes: a
 // reserve that was sent before the key was free may still arrive, and must find the row, or it would leave a lease that
-// nobody holds. The key of an abandoned lease is never free, so a reserve that meets it may be sent until it is removed:
-// what that one leaves ends with its own lease.
+// nobody holds. The key of an abandoned lease is free once the row says so, and no row says it by itself: a reserve that
+// meets it may be sent until it is removed, and what that one leaves ends with its own lease.
 func (r Record) RemoveAfter() (time.Time, bool) {
 	switch {
 	case r.State.Final():

@@ -271,8 +271,8 @@ func TestATaskMayDoWhatItsContainersDoAndNoMore(t *testing.T) {
 		"dynamodb:PutItem on Orders.Arn", "dynamodb:PutItem on TablesIdempotency.Arn", "dynamodb:PutItem on TablesOutbox.Arn",
 		"dynamodb:Query on TablesIdempotency.Arn/index/sweep", "dynamodb:Query on TablesOutbox.Arn/index/queue",
 		"dynamodb:UpdateItem on Orders.Arn", "dynamodb:UpdateItem on TablesIdempotency.Arn", "dynamodb:UpdateItem on TablesOutbox.Arn",
-		"sqs:ChangeMessageVisibility on QueuesWakeUps.Arn", "sqs:DeleteMessage on QueuesWakeUps.Arn", "sqs:ReceiveMessage on QueuesWakeUps.Arn",
-		"sqs:SendMessage on QueuesDeadLetter.Arn", "sqs:SendMessage on QueuesWakeUps.Arn",
+		"sqs:ChangeMessageVisibility on QueuesWakeUps.Arn", "sqs:DeleteMessage on QueuesWakeUps.Arn", "sqs:GetQueueAttributes on QueuesWakeUps.Arn",
+		"sqs:ReceiveMessage on QueuesWakeUps.Arn", "sqs:SendMessage on QueuesDeadLetter.Arn", "sqs:SendMessage on QueuesWakeUps.Arn",
 	}
 	if got := slices.Sorted(maps.Keys(may)); !slices.Equal(got, want) {
 		t.Errorf("the task may\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

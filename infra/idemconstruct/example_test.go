@@ -88,6 +88,7 @@ func containers(stack awscdk.Stack, task awsiam.Role, alarmTopic string) {
 		tables.SweepStatements(),   // the indexes of what waits
 		queues.SendStatements(),    // wake-ups and dead letters
 		queues.PollStatements(),    // wake-ups
+		queues.OfferStatements(),   // how many wake-ups wait, with outbox.Config.WakeUpsMax
 		[]awsiam.PolicyStatement{own},
 	) {
 		task.AddToPolicy(statement)

@@ -66,7 +66,7 @@ var quotas = []Mutant{
 	{Name: "a right of a window that is over admits somebody", File: "idem/quota/rate.go", Old: "	if r.window.span == window {\n		r.have++", New: "	if r.window.span >= window {\n		r.have++"},
 	{Name: "a right of an hour that is over admits somebody", File: "idem/quota/active.go", Old: "	if a.hour == hour {\n		a.have++", New: "	if a.hour >= hour {\n		a.have++"},
 	{Name: "rights in hand outlive their window", File: "idem/quota/rate.go", Old: "		r.have, r.empty, r.first = 0, 0, w.draw", New: "		r.empty, r.first = 0, w.draw"},
-	{Name: "what comes back counts twice", File: "idem/quota/dynamoquota/dynamoquota.go", Old: "o.Retryer = aws.NopRetryer{}", New: "_ = aws.NopRetryer{}"},
+	{Name: "what comes back counts twice", File: "idem/quota/dynamoquota/dynamoquota.go", Old: "		standard.Retryables = []retry.IsErrorRetryable{retry.RetryableErrorCode{Codes: retry.DefaultThrottleErrorCodes}}\n", New: ""},
 	{Name: "a right is not used up", File: "idem/quota/rate.go", Old: "	r.have--\n	r.window.given++\n", New: "	r.window.given++\n"},
 	{Name: "a limit that is reached admits", File: "idem/quota/quota.go", Old: "	if err == nil && wait > 0 {", New: "	if err == nil && wait > time.Hour {"},
 	{Name: "a right to a key is kept where there are too many keys", File: "idem/quota/quota.go", Old: "			t.keys.giveBack(taken.window)\n", New: ""},
@@ -92,7 +92,8 @@ var calls = []Mutant{
 	{Name: "an answer that contradicts itself is evidence", File: providerFile, Old: "		if err := r.Check(declined, body); err != nil {", New: "		if err := r.Check(declined, body); err != nil && len(body) == 0 {"},
 	{Name: "an answer without a reference is evidence", File: providerFile, Old: "			return outbox.Ambiguous{Cause: fmt.Errorf(\"call: answer %d can't be read\", res.StatusCode)}\n", New: "			reference = \"\"\n"},
 	{Name: "the head of a call that was frozen leaves", File: providerFile, Old: "				_ = (*alone).Close() // what it says changes nothing\n", New: ""},
-	{Name: "the head of a call that was frozen leaves over HTTP/2", File: providerFile, Old: "				h.stop(errLate)\n			}\n		},\n		// Over", New: "				_ = errLate\n			}\n		},\n		// Over"},
+	{Name: "the head of a call that was frozen leaves over HTTP/2", File: providerFile, Old: "				h.stop(errLate)\n			}\n		},\n		WroteHeaderField", New: "				_ = errLate\n			}\n		},\n		WroteHeaderField"},
+	{Name: "a late call over HTTP/2 closes a connection that others use", File: providerFile, Old: "				h.alone.Store(nil)\n", New: "				_ = h.alone.Load()\n"},
 	{Name: "the body of a call that was frozen leaves", File: providerFile, Old: "	if !w.read.Swap(true) && w.late() {", New: "	if !w.read.Swap(true) && false {"},
 	{Name: "a call's deadline is counted from when it is made", File: "idem/outbox/provider.go", Old: "context.WithDeadline(caller, deadline)", New: "context.WithTimeout(caller, x.cfg.CallTimeout)"},
 	{Name: "an empty body is sent", File: providerFile, Old: "	if len(r.Body) == 0 {\n		return nil, errEmptyBody\n	}\n", New: ""},
@@ -264,9 +265,9 @@ var fronts = []Mutant{
 // stories: what an operator is told.
 var stories = []Mutant{
 	{Name: "a clock that is off decides", File: "idem/operator/clock.go", Old: "	if off.Abs() > ClockOffMax {\n", New: "	if false {\n"},
-	{Name: "a lost record has expired", File: "idem/operator/inspect.go", Old: "	return r == nil && !m.Detached && m.CreatedAt.Before(lost)\n", New: "	return false\n"},
+	{Name: "a lost record has expired", File: "idem/operator/step.go", Old: "	return r == nil && !m.Detached && m.CreatedAt.Before(lost)\n", New: "	return false\n"},
 	{Name: "evidence of a lost record is closed", File: "idem/operator/message.go", Old: "		if err == nil {\n			err = d.closable(ctx, m, r)\n		}\n		if err != nil {\n			return \"\", err\n		}\n		return", New: "		_ = r\n		if err != nil {\n			return \"\", err\n		}\n		return"},
-	{Name: "only the last message of a chain is judged", File: "idem/operator/inspect.go", Old: "	for _, m := range messages {\n		for _, s := range d.nextOfMessage", New: "	for _, m := range messages[max(0, len(messages)-1):] {\n		for _, s := range d.nextOfMessage"},
+	{Name: "only the last message of a chain is judged", File: "idem/operator/step.go", Old: "	for _, m := range messages {\n		for _, s := range d.nextOfMessage", New: "	for _, m := range messages[max(0, len(messages)-1):] {\n		for _, s := range d.nextOfMessage"},
 }
 
 // wires: what leaves a process, and when.

@@ -119,7 +119,15 @@ func (c *createKey) Run(d *idemctl.Desk) error {
 	result, err := clerk.Do(d.Context(), operator.Task{
 		Name: "apikey create", Subject: subject, Tenant: c.Tenant,
 		Would: fmt.Sprintf("create a key of %s that is for %s and expires %s, with %s", c.Tenant, apikey.JoinScopes(new.Scopes), day(new.ExpiresAt), limitWords(new.Limits)),
-		Act:   func(ctx context.Context) (string, error) { return "created", insertKey(ctx, keys, new) },
+		Act: func(ctx context.Context) (string, error) {
+			if err := keys.Insert(ctx, new); err != nil {
+				return "", err
+			}
+			if err := sameLimits(ctx, keys, new); err != nil { // the key is there: its secret is shown now, or never
+				note = strings.TrimSpace(note + " Its limits could not be compared with those of the tenant's other keys (" + err.Error() + "): look at apikey list, and set them by apikey limit.")
+			}
+			return "created", nil
+		},
 	}, c.Change())
 	if idemctl.Unfinished(err) {
 		return err
@@ -130,12 +138,9 @@ func (c *createKey) Run(d *idemctl.Desk) error {
 	return errors.Join(d.Show(created{result, secret, note}, noted(note, "id   "+new.ID, "key  "+secret)...), err)
 }
 
-// insertKey makes a key, with the limits that its tenant's other keys have once it is there: apikey limit may have set them since they were
+// sameLimits gives a new key the limits that its tenant's other keys have once it is there: apikey limit may have set them since they were
 // looked for. It looks for new keys again after it has set them, so that one of the two finds the other's.
-func insertKey(ctx context.Context, keys apikey.Table, new apikey.Key) error {
-	if err := keys.Insert(ctx, new); err != nil {
-		return err
-	}
+func sameLimits(ctx context.Context, keys apikey.Table, new apikey.Key) error {
 	all, err := keys.List(ctx, new.Tenant)
 	if err != nil {
 		return err

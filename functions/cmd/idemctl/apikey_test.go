@@ -105,6 +105,18 @@ func TestAPIKeyThatMayNotBeThereIsNotShown(t *testing.T) {
 	}
 }
 
+// One that is there is shown, whatever fails after it: nobody could ever read its secret again.
+func TestAPIKeyThatIsThereIsShown(t *testing.T) {
+	d := newDesk(t)
+	made := false
+	d.before("PutItem", func(body string) bool { made = made || strings.Contains(body, `"`+d.APIKeys+`"`); return false })
+	d.before("Scan", func(body string) bool { return made })
+	out, errs := d.exits(idemctl.ExitOK, "apikey", "create", "--tenant", "tenant-b", "--name", "shop", "--reason", "ticket 1", "--write")
+	if !made || !strings.Contains(out, token.Live) || !strings.Contains(out, "apikey limit") {
+		t.Errorf("%s%s, want the key, and that its limits were not compared", out, errs)
+	}
+}
+
 // A test key is no sandbox: who makes one is told so, by the help and by the answer, and nobody else is.
 func TestAPIKeyCreateSaysWhatATestKeyIs(t *testing.T) {
 	d := newDesk(t)

@@ -64,10 +64,13 @@ func (h *hours) enter(hour time.Time) {
 // next returns up to so many rows, newest first; none at the end of the window.
 func (h *hours) next(ctx context.Context, count int) ([]row, error) {
 	var rows []row
-	for len(rows) < count && h.shards != nil && (h.readsMax == 0 || h.reads < h.readsMax) {
+	for len(rows) < count && h.shards != nil {
 		newest, err := h.newest(ctx)
 		if err != nil {
 			return nil, err
+		}
+		if newest == nil && h.spent() {
+			break
 		}
 		if newest == nil {
 			h.enter(h.hour.Add(-time.Hour))
@@ -84,12 +87,17 @@ func (h *hours) next(ctx context.Context, count int) ([]row, error) {
 	return rows, nil
 }
 
+// spent says that no more is read: what has been read is taken.
+func (h *hours) spent() bool { return h.readsMax != 0 && h.reads >= h.readsMax }
+
 // newest is the shard whose next row is the newest; nil when the hour is over.
 func (h *hours) newest(ctx context.Context) (newest *shard, err error) {
 	for _, s := range h.shards {
-		reads, err := s.fill(ctx, h.tables, h.pageMax())
-		if h.reads += reads; err != nil {
-			return nil, err
+		if !h.spent() {
+			reads, err := s.fill(ctx, h.tables, h.pageMax())
+			if h.reads += reads; err != nil {
+				return nil, err
+			}
 		}
 		if len(s.page) > 0 && (newest == nil || s.page[0].at.After(newest.page[0].at)) {
 			newest = s

@@ -126,7 +126,8 @@ var errOrphan = errors.New("payments: webhook: there is no such message")
 // failed answers what the provider is to send again: nothing of it is marked as done. Only what this application could not do counts as
 // failed, because that may be a release's fault: what is no event, or about no message, is the provider's.
 func (h *webhooks) failed(ctx context.Context, err error) idem.Response {
-	line, response := "webhook.untaken", idem.Response{}
+	line := "webhook.untaken"
+	var response idem.Response
 	switch {
 	case errors.Is(err, errNoEvent), errors.As(err, new(*canonical.SyntaxError)):
 		response = idem.NewProblem(http.StatusBadRequest, "request_invalid", "Invalid request", "The request body is no event.").Response()

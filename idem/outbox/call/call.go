@@ -17,7 +17,6 @@ package call
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +25,7 @@ import (
 	"net/http/httptrace"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -179,11 +179,14 @@ func (h *hooks) trace() *httptrace.ClientTrace {
 		GetConn: func(string) { h.asked.Store(true) },
 		GotConn: func(got httptrace.GotConnInfo) {
 			h.connected.Store(true)
-			if !shared(got.Conn) {
-				h.alone.Store(&got.Conn)
-			}
+			h.alone.Store(&got.Conn)
 			if h.late() { // HTTP/2 looks at the context right before it sends the head
 				h.stop(errLate)
+			}
+		},
+		WroteHeaderField: func(name string, _ []string) {
+			if strings.HasPrefix(name, ":") { // HTTP/2: other requests use the connection at the same time
+				h.alone.Store(nil)
 			}
 		},
 		// Over HTTP/1.1 the head is in a buffer then, and net/http sends it before anybody reads the body. A closed connection stops it.
@@ -194,12 +197,6 @@ func (h *hooks) trace() *httptrace.ClientTrace {
 			}
 		},
 	}
-}
-
-// shared says whether other requests use the connection at the same time: it speaks HTTP/2.
-func shared(conn net.Conn) bool {
-	secured, ok := conn.(interface{ ConnectionState() tls.ConnectionState })
-	return ok && secured.ConnectionState().NegotiatedProtocol == "h2"
 }
 
 // unsent says that a request which ended in the error was never sent: without a connection nothing can have been, after a refused

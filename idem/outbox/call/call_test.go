@@ -625,6 +625,42 @@ func TestACallThatWasFrozenNeverLeaves(t *testing.T) {
 	}
 }
 
+// A late call over HTTP/2 ends alone: others use its connection at the same time.
+func TestALateCallLeavesItsConnectionToOthers(t *testing.T) {
+	var open, ahead atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err != nil {
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"id":"ch_1"}`)
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			open.Add(1)
+		}
+	}
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	client := newClient(t, call.Config{Transport: server.Client().Transport, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load()) * time.Second) }})
+	for _, c := range []struct {
+		frozen int32
+		want   outbox.Outcome
+	}{{0, outbox.Delivered{}}, {3600, outbox.Ambiguous{}}, {0, outbox.Delivered{}}} {
+		ahead.Store(0)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaderField: func(string, []string) { ahead.Store(c.frozen) }})
+		if got := client.Post(ctx, request(server.URL)); reflect.TypeOf(got) != reflect.TypeOf(c.want) {
+			t.Errorf("frozen for %d s: %T (%v), want %T", c.frozen, got, got, c.want)
+		}
+		cancel()
+	}
+	if open.Load() != 1 {
+		t.Errorf("%d connections, want one", open.Load())
+	}
+}
+
 // Who was frozen before it looked for a connection has sent nothing.
 func TestACallThatWasFrozenBeforeItsConnectionWasNeverSent(t *testing.T) {
 	transport := roundTripper(func(*http.Request) (*http.Response, error) {

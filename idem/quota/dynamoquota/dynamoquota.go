@@ -4,7 +4,7 @@
 //
 // An addition is one UpdateItem and costs one write unit. It is not idempotent: if its reply is lost and the SDK
 // sends it again, it counts twice, and the tenant gets that much less for one window or one hour. What an instance
-// gives back is sent once only: counted twice, it would be more keys than the limit has. A read is one
+// gives back is sent again only where it was throttled: counted twice, it would be more keys than the limit has. A read is one
 // eventually consistent BatchGetItem, and costs half a read unit for each counter.
 package dynamoquota
 
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -54,7 +55,7 @@ func number(n int64) types.AttributeValue {
 func (c *Counters) Add(ctx context.Context, counter, field string, n int64, removeAfter time.Time) (int64, error) {
 	var options []func(*dynamodb.Options)
 	if n < 0 {
-		options = append(options, sentOnce)
+		options = append(options, countedOnce)
 	}
 	out, err := c.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &c.table, Key: key(counter), UpdateExpression: aws.String("ADD #field :n SET #ttl = :ttl"),
@@ -68,8 +69,12 @@ func (c *Counters) Add(ctx context.Context, counter, field string, n int64, remo
 	return read(out.Attributes, field)
 }
 
-// sentOnce has the SDK send a call once, whatever becomes of it.
-func sentOnce(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
+// countedOnce has the SDK send a call again only where DynamoDB has said that it did not do it: it was throttled.
+func countedOnce(o *dynamodb.Options) {
+	o.Retryer = retry.NewStandard(func(standard *retry.StandardOptions) {
+		standard.Retryables = []retry.IsErrorRetryable{retry.RetryableErrorCode{Codes: retry.DefaultThrottleErrorCodes}}
+	})
+}
 
 // readTries bounds how often what a BatchGetItem left out is asked for again.
 const readTries = 3

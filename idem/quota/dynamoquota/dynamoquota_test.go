@@ -3,9 +3,11 @@ package dynamoquota_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -107,23 +109,36 @@ func TestConcurrentAdditionsAreAllCounted(t *testing.T) {
 
 // quota.Counters: what is added may count twice where its reply is lost, and what comes back counts once at most. Else a tenant had
 // more keys than its limit.
-func TestWhatComesBackIsSentOnce(t *testing.T) {
-	for n, resent := range map[int64]bool{5: true, -5: false} {
+func TestWhatComesBackCountsOnce(t *testing.T) {
+	lost := func() (*http.Response, error) { return nil, &net.OpError{Op: "read", Err: syscall.ECONNRESET} }
+	throttled := func() (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(strings.NewReader(
+			`{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"slow down"}`))}, nil
+	}
+	for name, c := range map[string]struct {
+		n      int64
+		reply  func() (*http.Response, error)
+		resent bool
+	}{
+		"taken, no reply":       {5, lost, true},
+		"given back, no reply":  {-5, lost, false},
+		"given back, throttled": {-5, throttled, true},
+	} {
 		synctest.Test(t, func(t *testing.T) { // the SDK waits before it sends again
 			sends := 0
 			client := dynamodb.New(dynamodb.Options{
 				Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
 				HTTPClient: httpClient(func(*http.Request) (*http.Response, error) {
 					sends++
-					return nil, &net.OpError{Op: "read", Err: syscall.ECONNRESET}
+					return c.reply()
 				}),
 			})
-			c, err := dynamoquota.New(client, "quota")
+			counters, err := dynamoquota.New(client, "quota")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.Add(t.Context(), "a", "h1", n, time.Unix(1800000000, 0)); err == nil || sends == 0 || (sends > 1) != resent {
-				t.Errorf("an addition of %d is sent %d times, %v; want more than once: %v", n, sends, err, resent)
+			if _, err := counters.Add(t.Context(), "a", "h1", c.n, time.Unix(1800000000, 0)); err == nil || sends == 0 || (sends > 1) != c.resent {
+				t.Errorf("%s: it is sent %d times, %v; want more than once: %v", name, sends, err, c.resent)
 			}
 		})
 	}
