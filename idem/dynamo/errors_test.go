@@ -70,7 +70,7 @@ var faultTable = []faultRow{
 	{"the reply is lost", wirefault.LoseReply, unknown, true, nil},
 	{"the reply ends early", wirefault.CutReply, unknown, true, nil},
 	{"the connection is refused", wirefault.Refuse, unknown, false, nil},
-	{"the caller's time is over", wirefault.Hang, unknown, false, shortly},
+	{"the caller's time is over", timeOver, unknown, false, patiently},
 	{"500 InternalServerError", wirefault.Answer(http.StatusInternalServerError, "InternalServerError"), unknown, false, nil},
 	{"503 ServiceUnavailable", wirefault.Answer(http.StatusServiceUnavailable, "ServiceUnavailableException"), unknown, false, nil},
 	{"TransactionInProgressException", wirefault.Answer(http.StatusBadRequest, "TransactionInProgressException"), unknown, false, nil},

@@ -2,6 +2,7 @@ package dynamo_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"testing"
 	"time"
@@ -25,10 +26,44 @@ func faultyClient(url string, attempts int) (*dynamodb.Client, *wirefault.Transp
 	}), t
 }
 
-// shortly is a context that ends soon, for requests that hang.
-func shortly(t *testing.T) context.Context {
+// patient is a context whose time is over when a request under it has left: after a pause instead, a slow machine would
+// now and then end it before anything left, which means something else.
+type patient struct {
+	context.Context
+	over chan struct{}
+}
+
+type patience struct{}
+
+func patiently(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	t.Cleanup(cancel)
-	return ctx
+	return patient{t.Context(), make(chan struct{})}
+}
+
+func (p patient) Done() <-chan struct{} { return p.over }
+
+func (p patient) Err() error {
+	select {
+	case <-p.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+func (p patient) Value(key any) any {
+	if key == (patience{}) {
+		return p.over
+	}
+	return p.Context.Value(key)
+}
+
+// timeOver is a request that has left, and hangs when the time of its patient caller is over.
+func timeOver(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	over, ok := r.Context().Value(patience{}).(chan struct{})
+	if !ok {
+		return nil, errors.New("the request's context is of no patient caller")
+	}
+	close(over)
+	return wirefault.Hang(r, next)
 }

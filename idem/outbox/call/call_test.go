@@ -425,10 +425,12 @@ func TestALostStreamOfASharedConnectionIsAmbiguous(t *testing.T) {
 
 func TestPostIsAmbiguousWithoutAnAnswer(t *testing.T) {
 	over := make(chan struct{})
+	ctx, end := context.WithCancel(t.Context())
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		switch r.URL.Path {
-		case "/hang":
+		case "/hang": // until the caller gives up, which it does only once the request is here
+			end()
 			<-over
 		case "/half": // a definite status, but half an answer
 			w.Header().Set("Content-Length", "100")
@@ -443,10 +445,8 @@ func TestPostIsAmbiguousWithoutAnAnswer(t *testing.T) {
 	}))
 	defer srv.Close()
 	defer close(over)
-	for _, path := range []string{"/hang", "/half", "/drop"} {
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	for _, path := range []string{"/half", "/drop", "/hang"} {
 		got := newClient(t, call.Config{}).Post(ctx, request(srv.URL+path))
-		cancel()
 		if _, ok := got.(outbox.Ambiguous); !ok {
 			t.Errorf("%s: %s, want ambiguous", path, got.Name())
 		}
