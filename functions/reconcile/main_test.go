@@ -63,9 +63,9 @@ func TestReconcileOffersWhatIsProvenAbsent(t *testing.T) {
 	}
 }
 
-// LONGEST_REQUEST and LISTING_DELAY reach the topics: before they are over, absence proves nothing.
+// LONGEST_REQUEST, LISTING_DELAY and FREEZE_ALLOWANCE reach the topics: before they are over, absence proves nothing.
 func TestReconcileWaitsForProofOfAbsence(t *testing.T) {
-	for name, value := range map[string]string{"LONGEST_REQUEST": "59m", "LISTING_DELAY": "59m"} {
+	for name, value := range map[string]string{"LONGEST_REQUEST": "59m", "LISTING_DELAY": "59m", "FREEZE_ALLOWANCE": "59m"} {
 		t.Run(name, func(t *testing.T) {
 			s := lambdatest.New(t)
 			t.Setenv(name, value)

@@ -56,7 +56,7 @@ func TestTheStoryOfARestoredMessageHeedsTheRow(t *testing.T) {
 		change func(*storage.Message)
 		want   []string
 	}{
-		"unknown": {unknown, []string{"has nothing at 2026-11-21T12:02:12Z or later, nothing happened", "if nothing happened; possible from 2026-11-21T12:02:12Z on"}},
+		"unknown": {unknown, []string{"has nothing at 2026-11-21T12:03:12Z or later, nothing happened", "if nothing happened; possible from 2026-11-21T12:03:12Z on"}},
 		"waiting": {func(*storage.Message) {}, []string{"wait: a worker takes it"}},
 	} {
 		w := newWorld(t)

@@ -269,7 +269,7 @@ func TestStoryOfEachSituation(t *testing.T) {
 		next    string
 	}{
 		"waiting": {func(w *world) idem.OperationID { return w.message("acme", func(*storage.Message) {}).OperationID }, "close: nobody has begun"},
-		"unknown": {func(w *world) idem.OperationID { return w.message("acme", unknown).OperationID }, "from 2026-11-21T12:01:02Z on"},
+		"unknown": {func(w *world) idem.OperationID { return w.message("acme", unknown).OperationID }, "from 2026-11-21T12:02:02Z on"},
 		"dead":    {func(w *world) idem.OperationID { return w.message("acme", dead).OperationID }, "redrive: calls again under the same key; if a call is open"},
 		"evidence kept": {func(w *world) idem.OperationID {
 			return w.message("acme", func(m *storage.Message) { dead(m); m.KeptDelivered = &storage.Kept{} }).OperationID
@@ -316,7 +316,7 @@ func TestAdviceHasItsTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	absent := noon.Add(62 * time.Second)
+	absent := noon.Add(122 * time.Second)
 	shown := story.Advice(func(at time.Time) string { return "<" + at.Sub(noon).String() + ">" })
 	timed := 0
 	for i, s := range story.Steps {
@@ -331,7 +331,7 @@ func TestAdviceHasItsTime(t *testing.T) {
 			continue
 		}
 		timed++
-		if want := strings.Replace(stored, "2026-11-21T12:01:02Z", "<1m2s>", 1); !s.At.Equal(absent) || shown[i] != want || want == stored {
+		if want := strings.Replace(stored, "2026-11-21T12:02:02Z", "<2m2s>", 1); !s.At.Equal(absent) || shown[i] != want || want == stored {
 			t.Errorf("at %s: %q, want %q", s.At, shown[i], want)
 		}
 	}

@@ -46,6 +46,11 @@ type Config struct {
 	// ListingDelay is the longest time until an operation's Probe finds what its wrapped handler made. It is also the
 	// default of Topic.ListingDelay. Default 0.
 	ListingDelay time.Duration
+	// FreezeAllowance is the longest time for which a process may be frozen between the last look at its call's deadline and the
+	// moment at which the request leaves. A message's absence is proof only after this time too, and no key is used again so
+	// shortly before the provider forgets it. Package call looks right before it sends; a Call of your own that does not look at its
+	// context then is bounded by nothing else. Default 1 min, as idem.Config.FreezeAllowance, which is for wrapped operations.
+	FreezeAllowance time.Duration
 	// ClockSkew is the largest difference between two instances' clocks. Default DefaultClockSkew. It must be at least
 	// idem.Config.ClockSkew.
 	ClockSkew time.Duration
@@ -136,6 +141,7 @@ func (c Config) withDefaults() Config {
 	c.SettleMax = cmp.Or(c.SettleMax, 10*time.Second)
 	c.KeepMax = cmp.Or(c.KeepMax, 10*time.Minute)
 	c.LongestRequest = cmp.Or(c.LongestRequest, time.Minute)
+	c.FreezeAllowance = cmp.Or(c.FreezeAllowance, time.Minute)
 	c.ClockSkew = cmp.Or(c.ClockSkew, DefaultClockSkew)
 	c.BackoffMin = cmp.Or(c.BackoffMin, time.Second)
 	c.BackoffMax = cmp.Or(c.BackoffMax, 30*time.Second)
@@ -172,7 +178,7 @@ func (c Config) validate() error {
 		value time.Duration
 	}{
 		{"ClaimLease", c.ClaimLease}, {"CallTimeout", c.CallTimeout}, {"SettleMargin", c.SettleMargin}, {"SettleMax", c.SettleMax},
-		{"KeepMax", c.KeepMax}, {"LongestRequest", c.LongestRequest}, {"ClockSkew", c.ClockSkew}, {"BackoffMin", c.BackoffMin}, {"ProbeBackoffMin", c.ProbeBackoffMin}, {"SweepGrace", c.SweepGrace}, {"StoreTimeout", c.StoreTimeout},
+		{"KeepMax", c.KeepMax}, {"LongestRequest", c.LongestRequest}, {"FreezeAllowance", c.FreezeAllowance}, {"ClockSkew", c.ClockSkew}, {"BackoffMin", c.BackoffMin}, {"ProbeBackoffMin", c.ProbeBackoffMin}, {"SweepGrace", c.SweepGrace}, {"StoreTimeout", c.StoreTimeout},
 		{"InlinePause", c.InlinePause},
 	} {
 		if d.value < time.Millisecond {

@@ -239,7 +239,7 @@ func TestOperatorCloses(t *testing.T) {
 			w := newWorld(t, options{})
 			id := w.accept(change)
 			w.clock.Add(lease + absentAfter - time.Millisecond)
-			refusedWith(t, w.operator.Close(t.Context(), id, w.seen(id)), "under way until 2026-11-21T12:01:12Z")
+			refusedWith(t, w.operator.Close(t.Context(), id, w.seen(id)), "under way until 2026-11-21T12:02:12Z")
 			w.clock.Add(time.Millisecond)
 			w.ok(w.operator.Close(t.Context(), id, w.seen(id)))
 			w.want(id, storage.MessageCancelled, storage.StateFailed, 502, "not_executed", 0)

@@ -34,8 +34,8 @@ type Executed struct {
 }
 
 // Absent says that nothing was found. It proves that nothing happened only when no request can be under way any more and
-// everything that was made is listed: after the last lease + LongestRequest + ListingDelay, and for a wrapped operation
-// the engine's FreezeAllowance too.
+// everything that was made is listed: after the last lease + FreezeAllowance + LongestRequest + ListingDelay. The allowance is
+// that of [Config] for a message, and the engine's for a wrapped operation.
 type Absent struct{}
 
 // Unclear says that the provider could not be asked, or that its answer decides nothing.

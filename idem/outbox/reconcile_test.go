@@ -16,8 +16,8 @@ import (
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
-// absentAfter is how long after its last lease a message's absence is proof in these worlds: LongestRequest + ClockSkew.
-const absentAfter = 62 * time.Second
+// absentAfter is how long after its last lease a message's absence is proof in these worlds: FreezeAllowance + LongestRequest + ClockSkew.
+const absentAfter = 122 * time.Second
 
 // parked is a message whose only call may have happened; its lease ended 10 s after its commit.
 func parked(m *storage.Message) {

@@ -50,8 +50,8 @@ type Topic struct {
 	// Keys is what the provider promises about downstream keys. The zero value is no promise.
 	Keys Keys
 	// LongestRequest is the longest time that a request can take to reach the provider and be processed, even if its
-	// caller is gone. Package call looks at the clock right before it sends; a Call of your own that does not must count the time
-	// for which its process may be frozen into this. Default Config.LongestRequest.
+	// caller is gone. For how long a process may be frozen before it sends it is Config.FreezeAllowance. Default
+	// Config.LongestRequest.
 	LongestRequest time.Duration
 	// ListingDelay is the longest time until Probe finds what was made. Default Config.ListingDelay.
 	ListingDelay time.Duration
@@ -222,20 +222,20 @@ func (t Topic) validate(cfg Config) error {
 		return broken("Keys.Retention", t.Keys.Retention, "must be 0 where Keys.Honoured is false")
 	case t.Keys.Honoured && t.Keys.Retention <= margin+cfg.BackoffMax:
 		return broken("Keys.Retention", t.Keys.Retention, fmt.Sprintf(
-			"must be longer than Config.ClaimLease + LongestRequest + Config.ClockSkew + Config.BackoffMax = %v, or no call could ever be repeated", margin+cfg.BackoffMax))
+			"must be longer than Config.ClaimLease + Config.FreezeAllowance + LongestRequest + Config.ClockSkew + Config.BackoffMax = %v, or no call could ever be repeated", margin+cfg.BackoffMax))
 	}
 	return nil
 }
 
 // margin is how long before the end of the provider's key retention the last repetition may be claimed: its caller's
-// lease, its longest request and the clocks' difference all fit in.
+// lease, a freeze, its longest request and the clocks' difference all fit in.
 func (t Topic) margin(cfg Config) time.Duration {
-	return cfg.ClaimLease + t.LongestRequest + cfg.ClockSkew
+	return cfg.ClaimLease + cfg.FreezeAllowance + t.LongestRequest + cfg.ClockSkew
 }
 
 // absentAfter is how long after the last lease absence is proof.
 func (t Topic) absentAfter(cfg Config) time.Duration {
-	return t.LongestRequest + t.ListingDelay + cfg.ClockSkew
+	return cfg.FreezeAllowance + t.LongestRequest + t.ListingDelay + cfg.ClockSkew
 }
 
 func (t Topic) protocol(cfg Config) protocol.Config {

@@ -84,7 +84,7 @@ func TestNewTopicsDefaults(t *testing.T) {
 	const second = protocol.Millis(1000)
 	rules, ok := topics.Protocol(topicName)
 	want := protocol.Topic{
-		KeysHonoured: true, KeyRetention: 24 * 3600 * second, Margin: 72 * second, AbsentAfter: 122 * second,
+		KeysHonoured: true, KeyRetention: 24 * 3600 * second, Margin: 132 * second, AbsentAfter: 182 * second,
 		AttemptsMax: 10, AgeMax: 24 * 3600 * second, AbandonAfter: 24 * 3600 * second, UnknownMax: 24 * 3600 * second, SweepGrace: 15 * second,
 		ClaimLease: 10 * second, SettleMargin: 2 * second, CallFor: 5 * second, SettleFor: 10 * second, KeepFor: 600 * second,
 	}

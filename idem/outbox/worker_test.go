@@ -383,12 +383,12 @@ func TestKeyRetentionEnds(t *testing.T) {
 }
 
 // docs/design.md "Messages": the last call of a claim that begins at the margin's start still arrives while the provider remembers
-// the key: the margin is a claim, the longest request, and what clocks may differ by. On its instant nobody calls any more.
+// the key: the margin is a claim, a freeze, the longest request, and what clocks may differ by. On its instant nobody calls any more.
 func TestAnOpenCallIsRepeatedUntilTheMarginOfItsKeysRetention(t *testing.T) {
 	const (
 		retention = time.Hour
 		longest   = 3 * time.Minute
-		margin    = lease + longest + 2*time.Second
+		margin    = lease + time.Minute + longest + 2*time.Second
 	)
 	for name, c := range map[string]struct {
 		after  time.Duration

@@ -76,7 +76,7 @@ type Topic struct {
 	// Margin lies ahead, and never where keys are not honoured.
 	KeysHonoured         bool
 	KeyRetention, Margin Millis
-	// AbsentAfter is how long after a lease absence is proof: longest request, its listing, and skew.
+	// AbsentAfter is how long after a lease absence is proof: a freeze, the longest request, its listing, and skew.
 	AbsentAfter Millis
 	// Probed says that the provider can be asked what became of a call.
 	Probed bool

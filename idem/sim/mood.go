@@ -114,7 +114,8 @@ func newMood(c *choices) mood {
 		themes[theme](c, &m)
 	}
 	m.engine.FreezeAllowance, m.engine.KillsAtDeadline, m.outbox.LongestRequest = m.freeze, m.kills, m.longest
-	m.remembers = level(c, "remembers", 15*time.Second+m.longest+m.outbox.BackoffMax, 24*time.Hour)
+	m.outbox.FreezeAllowance = m.freeze
+	m.remembers = level(c, "remembers", 15*time.Second+m.freeze+m.longest+m.outbox.BackoffMax, 24*time.Hour)
 	if m.older { // what it does not know it must not change, whatever befalls the store
 		m.store, m.outages, m.crowds, m.fails, m.lies = 0, 0, 0, 0, 0
 	}

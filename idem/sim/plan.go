@@ -70,7 +70,7 @@ func calm(k kind, c *choices) mood {
 		m.topic.AttemptsMax = 1
 	}
 	m.engine = idem.Config{FreezeAllowance: m.freeze}
-	m.outbox = outbox.Config{SweepConcurrency: 1, LongestRequest: m.longest}
+	m.outbox = outbox.Config{SweepConcurrency: 1, LongestRequest: m.longest, FreezeAllowance: m.freeze}
 	return m
 }
 

@@ -128,8 +128,9 @@ func (c call) leave(ctx context.Context) outbox.Outcome {
 		c.freeze(d)
 		time.Sleep(d) // and not beyond, whatever else freezes the process meanwhile
 	}
-	frozen := c.wrong == calledAfterFreeze && c.by.key != nil && c.by.key.wrapped // idem.Config.FreezeAllowance is for that
-	if ctx.Err() != nil && !frozen || c.wrong == callUnsent {                     // the last check before the wire
+	// The last look is before the freeze, which FreezeAllowance is for, or after it. What a wrapped handler sends has none after it.
+	looks := c.wrong != calledAfterFreeze || (c.by.key == nil || !c.by.key.wrapped) && c.oneOf(c.name+" looks after its freeze", 2) == 1
+	if ctx.Err() != nil && looks || c.wrong == callUnsent {
 		return outbox.NotExecuted{Unsent: true, Cause: ctx.Err()}
 	}
 	way := c.between(c.name+" there", 5*time.Millisecond, 900*time.Millisecond)

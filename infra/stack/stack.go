@@ -46,10 +46,13 @@ const (
 	backoffMax       = "30s"
 	attemptsMax      = "10"
 	longestRequest   = "1m"
+	freezeAllowance  = "1m"
 	// localLongestRequest is the simulator's: it hangs for as long as a test says, and tests wait for proof of absence.
 	localLongestRequest = "15s"
-	localKeyAgeMax      = "1m" // the least there is, so that tests see an erasure soon
-	localKeyTimeout     = "4s" // an emulator's KMS shares the machine with everything else
+	// localFreezeAllowance is short for the same reason: what freezes processes in tests does not do so right before they send.
+	localFreezeAllowance = "100ms"
+	localKeyAgeMax       = "1m" // the least there is, so that tests see an erasure soon
+	localKeyTimeout      = "4s" // an emulator's KMS shares the machine with everything else
 )
 
 // parts is what the functions are about.
@@ -231,6 +234,7 @@ func (p parts) outputs(stack awscdk.Stack) {
 	output(stack, "DeadLetterQueueUrl", p.queues.DeadLetter.QueueUrl())
 	output(stack, "ClaimLease", jsii.String(claimLease))
 	output(stack, "LongestRequest", p.longestRequest())
+	output(stack, "FreezeAllowance", p.freezeAllowance())
 	output(stack, "DriftGrace", p.driftGrace())
 	output(stack, "OutboxShards", p.outboxShards())
 	output(stack, "LedgerShards", p.ledgerShards())
@@ -396,6 +400,13 @@ func (p parts) longestRequest() *string {
 	return jsii.String(longestRequest)
 }
 
+func (p parts) freezeAllowance() *string {
+	if p.config.Local {
+		return jsii.String(localFreezeAllowance)
+	}
+	return jsii.String(freezeAllowance)
+}
+
 // deliverEnvironment is what every function that delivers is told.
 func (p parts) deliverEnvironment() map[string]*string {
 	environment := map[string]*string{
@@ -412,6 +423,7 @@ func (p parts) deliverEnvironment() map[string]*string {
 		"ATTEMPTS_MAX":          jsii.String(attemptsMax),
 		"RETENTION":             jsii.String(retention),
 		"LONGEST_REQUEST":       p.longestRequest(),
+		"FREEZE_ALLOWANCE":      p.freezeAllowance(),
 		"OUTBOX_SHARDS":         p.outboxShards(),
 		"LEDGER_SHARDS":         p.ledgerShards(),
 	}

@@ -124,7 +124,7 @@ func functions() map[string]functionSettings {
 		"IDEMPOTENCY_TABLE": "TablesIdempotency", "OUTBOX_TABLE": "TablesOutbox", "PAYMENTS_TABLE": "Payments",
 		"PROVIDER_URL": "https://provider.example", "RETENTION": "24h",
 		"WAKE_UP_QUEUE_URL": "QueuesWakeUps", "DEAD_LETTER_QUEUE_URL": "QueuesDeadLetter", "PROVIDER_TIMEOUT": "5s",
-		"CLAIM_LEASE": "10s", "BACKOFF_MIN": "1s", "BACKOFF_MAX": "30s", "ATTEMPTS_MAX": "10", "LONGEST_REQUEST": "1m",
+		"CLAIM_LEASE": "10s", "BACKOFF_MIN": "1s", "BACKOFF_MAX": "30s", "ATTEMPTS_MAX": "10", "LONGEST_REQUEST": "1m", "FREEZE_ALLOWANCE": "1m",
 		"OUTBOX_SHARDS": "8", "LEDGER_SHARDS": "4",
 	}
 	api := map[string]any{"BODY_BYTES_MAX": "262144", "RESPONSE_BYTES_MAX": "3145728"}
@@ -234,7 +234,7 @@ func TestFunctions(t *testing.T) {
 				want.environment["INLINE_PAUSE"] = "1ms"
 			}
 			if _, delivers := want.environment["LONGEST_REQUEST"]; delivers && auth == "function" {
-				want.environment["LONGEST_REQUEST"] = "15s"
+				want.environment["LONGEST_REQUEST"], want.environment["FREEZE_ALLOWANCE"] = "15s", "100ms"
 			}
 			if name == "Drift" && auth == "function" {
 				want.environment["DRIFT_GRACE"], want.environment["DRIFT_PARTS"] = "5s", "1"
@@ -385,13 +385,13 @@ func TestOutputs(t *testing.T) {
 			"FunctionApi": "ApiFunction", "FunctionWorker": "WorkerFunction", "FunctionSweep": "SweepFunction", "FunctionReconcile": "ReconcileFunction",
 			"FunctionDrift": "DriftFunction",
 			"ApiUrl":        "HttpApi.ApiEndpoint",
-			"ClaimLease":    "10s", "LongestRequest": "1m", "DriftGrace": "15m", "OutboxShards": "8", "LedgerShards": "4",
+			"ClaimLease":    "10s", "LongestRequest": "1m", "FreezeAllowance": "1m", "DriftGrace": "15m", "OutboxShards": "8", "LedgerShards": "4",
 		}
 		if chosen(variant, "outboxShards") {
 			want["OutboxShards"] = "20"
 		}
 		if strings.HasSuffix(variant, "function") { // the local ones
-			want["LongestRequest"], want["DriftGrace"] = "15s", "5s"
+			want["LongestRequest"], want["FreezeAllowance"], want["DriftGrace"] = "15s", "100ms", "5s"
 		}
 		if strings.HasSuffix(variant, "gateway") {
 			want["FunctionAuthorizer"] = "AuthorizerFunction"

@@ -101,6 +101,8 @@ var calls = []Mutant{
 
 // outcomes: what the worker makes of it.
 var outcomes = []Mutant{
+	{Name: "absence is proof while a frozen process may still send", File: "idem/outbox/topic.go", Old: "return cfg.FreezeAllowance + t.LongestRequest + t", New: "return t.LongestRequest + t"},
+	{Name: "a key is used again while a frozen process may outlive it", File: "idem/outbox/topic.go", Old: "return cfg.ClaimLease + cfg.FreezeAllowance + t", New: "return cfg.ClaimLease + t"},
 	{Name: "evidence of another object than the settled one is no news", File: "idem/outbox/notify.go", Old: "if s.Code == protocol.Unchanged && x.differs() {", New: "if false {"},
 	{Name: "a chain has one message more", File: "idem/outbox/provider.go", Old: "m.Index >= ChainMax", New: "m.Index > ChainMax"},
 	{Name: "each try of a settlement is prepared anew", File: "idem/outbox/delivery.go", Old: "	if x.send == nil {\n		if x.send, err", New: "	if true {\n		if x.send, err"},

@@ -67,7 +67,7 @@ func (w *world) cdk(_ context.Context, environment []string, arguments ...string
 const stageOutputs = `{"idem-payments": {
 	"ApiUrl": "https://a1b2.execute-api.eu-central-1.amazonaws.com/", "IdempotencyTable": "t-idempotency", "OutboxTable": "t-outbox",
 	"PaymentsTable": "t-payments", "AuditTable": "t-audit", "WakeUpQueueUrl": "https://sqs/wake", "DeadLetterQueueUrl": "https://sqs/dead",
-	"ClaimLease": "10s", "LongestRequest": "1m", "DriftGrace": "15m", "OutboxShards": "8", "LedgerShards": "4", "ApiKeysTable": "t-api-keys", "KeysTable": "t-keys", "KmsKeyId": "k-1",
+	"ClaimLease": "10s", "LongestRequest": "1m", "FreezeAllowance": "1m", "DriftGrace": "15m", "OutboxShards": "8", "LedgerShards": "4", "ApiKeysTable": "t-api-keys", "KeysTable": "t-keys", "KmsKeyId": "k-1",
 	"FunctionApi": "f-api"
 }}`
 
@@ -204,6 +204,7 @@ AWS_REGION=eu-central-1
 CLAIM_LEASE=10s
 DEAD_LETTER_QUEUE_URL=https://sqs/dead
 DRIFT_GRACE=15m
+FREEZE_ALLOWANCE=1m
 FUNCTION_API=f-api
 IDEMPOTENCY_TABLE=t-idempotency
 KEYS_TABLE=t-keys

@@ -243,9 +243,9 @@ var outputVariables = map[string]string{
 	"OutboxShards": "OUTBOX_SHARDS", "LedgerShards": "LEDGER_SHARDS",
 }
 
-// optionalVariables are those of what a stack has with encryption only, and of policies, which an earlier release's local stack has not.
+// optionalVariables are those of what a stack has with encryption only, and of what an earlier release's local stack has not.
 var optionalVariables = map[string]string{
-	"KeysTable": "KEYS_TABLE", "KmsKeyId": "KMS_KEY_ID",
+	"KeysTable": "KEYS_TABLE", "KmsKeyId": "KMS_KEY_ID", "FreezeAllowance": "FREEZE_ALLOWANCE",
 	"OperatorReadPolicyArn": "OPERATOR_READ_POLICY", "OperatorChangePolicyArn": "OPERATOR_CHANGE_POLICY", "OperatorKeysPolicyArn": "OPERATOR_KEYS_POLICY",
 }
 

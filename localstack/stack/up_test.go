@@ -28,8 +28,8 @@ func TestAddOutputs(t *testing.T) {
 	if _, encrypted := variables["KEYS_TABLE"]; encrypted {
 		t.Error("a stack without encryption has KEYS_TABLE")
 	}
-	result["KeysTable"], result["KmsKeyId"] = "k", "key"
-	if err := variables.addOutputs("http://127.0.0.1:4566", result); err != nil || variables["KEYS_TABLE"] != "k" || variables["KMS_KEY_ID"] != "key" {
+	result["KeysTable"], result["KmsKeyId"], result["FreezeAllowance"] = "k", "key", "1s"
+	if err := variables.addOutputs("http://127.0.0.1:4566", result); err != nil || variables["KEYS_TABLE"] != "k" || variables["KMS_KEY_ID"] != "key" || variables["FREEZE_ALLOWANCE"] != "1s" {
 		t.Errorf("with encryption: %v, %v", variables, err)
 	}
 	delete(result, "OutboxTable")

@@ -92,9 +92,11 @@ type Provider struct {
 	// Timeout bounds one call.
 	Timeout time.Duration `env:"PROVIDER_TIMEOUT" envDefault:"5s"`
 	// LongestRequest is the longest time that a request can be under way, its caller being gone or not, and ListingDelay the
-	// longest until what was made is listed: absence proves something only after both.
+	// longest until what was made is listed: absence proves something only after both, and after FreezeAllowance.
 	LongestRequest time.Duration `env:"LONGEST_REQUEST" envDefault:"1m"`
 	ListingDelay   time.Duration `env:"LISTING_DELAY" envDefault:"0s"`
+	// FreezeAllowance is the longest time for which a process may be frozen and then send what it was about to send.
+	FreezeAllowance time.Duration `env:"FREEZE_ALLOWANCE" envDefault:"1m"`
 	// CredentialID is the name or ARN of a secret of AWS Secrets Manager that holds what is sent as "Authorization: Bearer …":
 	// one credential, or the new one and the old one with a comma between. Default: none, and nothing is sent.
 	CredentialID string `env:"PROVIDER_CREDENTIAL_ID"`

@@ -26,7 +26,7 @@ var optional = []string{
 	"LOG_LEVEL", "RESPONSE_BYTES_MAX", "RETENTION", "PROVIDER_TIMEOUT", "BODY_BYTES_MAX", "WAIT_MAX", "CLAIM_LEASE", "BACKOFF_MIN", "BACKOFF_MAX", "ATTEMPTS_MAX",
 	"METRICS_NAMESPACE", "METRICS_SERVICE", "CORS_ORIGINS", "RECORD_CACHE", "FINGERPRINT_SECRETS", "FINGERPRINT_SECRET_ID", "SCOPE_SECRET", "SCOPE_SECRET_ID",
 	"KEYS_TABLE", "KMS_KEY_ID", "SEAL_OPEN_ONLY", "KEY_AGE_MAX", "KEY_TIMEOUT", "BREAKER_FAILURES_MAX",
-	"LONGEST_REQUEST", "LISTING_DELAY", "FUNCTION_TIMEOUT", "INLINE_PAUSE", "OUTBOX_SHARDS", "LEDGER_SHARDS", "LOST_RECORDS", "IMPORTED_TABLES", "WAKE_UPS_MAX", "PROBES_MAX",
+	"LONGEST_REQUEST", "LISTING_DELAY", "FREEZE_ALLOWANCE", "FUNCTION_TIMEOUT", "INLINE_PAUSE", "OUTBOX_SHARDS", "LEDGER_SHARDS", "LOST_RECORDS", "IMPORTED_TABLES", "WAKE_UPS_MAX", "PROBES_MAX",
 	"WEBHOOK_SECRET", "WEBHOOK_SECRET_ID",
 	"API_KEY_CACHE_AGE", "TEST_KEYS", "PROVIDER_CREDENTIAL_ID", "PROVIDER_CREDENTIAL_AGE",
 	"QUOTA_TABLE", "QUOTA_NEW_KEYS_PER_SECOND", "QUOTA_ACTIVE_KEYS", "QUOTA_LOOK_UPS_PER_SECOND", "QUOTA_WAITS_PER_SECOND",
@@ -69,7 +69,7 @@ func TestReadFillsDefaults(t *testing.T) {
 		Payments: config.Payments{PaymentsTable: "payments"}, IdempotencyTable: "idempotency", OutboxTable: "outbox",
 		ResponseBytesMax: 3 << 20, Retention: 24 * time.Hour, LedgerShards: 4, BreakerFailuresMax: 5,
 	}
-	provider := config.Provider{URL: "https://provider.example", Timeout: 5 * time.Second, LongestRequest: time.Minute, CredentialAge: 5 * time.Minute}
+	provider := config.Provider{URL: "https://provider.example", Timeout: 5 * time.Second, LongestRequest: time.Minute, FreezeAllowance: time.Minute, CredentialAge: 5 * time.Minute}
 	delivery := config.Worker{
 		Log:    config.Log{MetricsNamespace: "idem"},
 		Tables: tables, Provider: provider, WakeUpQueueURL: "https://sqs.example/wake-ups", DeadLetterQueueURL: "https://sqs.example/dead",
@@ -119,6 +119,7 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 		{"PROVIDER_URL=http://10.0.0.7:4580", []func() error{api, worker, check[config.Drift]}},
 		{"LONGEST_REQUEST=1", []func() error{api, worker}},
 		{"LISTING_DELAY=none", []func() error{api, worker}},
+		{"FREEZE_ALLOWANCE=60", []func() error{api, worker}},
 		{"FUNCTION_TIMEOUT=28", []func() error{api, worker}},
 		{"CLAIM_LEASE=ten", []func() error{api, worker}},
 		{"INLINE_PAUSE=30", []func() error{api, worker}},

@@ -62,7 +62,7 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 	topics, err := outbox.NewTopics(outbox.Config{
 		ClaimLease: cfg.ClaimLease, CallTimeout: cfg.Provider.Timeout, FunctionTimeout: cfg.FunctionTimeout,
 		InlinePause: cfg.InlinePause, BackoffMin: cfg.BackoffMin, BackoffMax: cfg.BackoffMax, LongestRequest: cfg.LongestRequest, ListingDelay: cfg.ListingDelay,
-		ResponseBytesMax: cfg.ResponseBytesMax, WakeUpsMax: cfg.WakeUpsMax, Logger: logger, Tracer: traces.Tracer,
+		FreezeAllowance: cfg.FreezeAllowance, ResponseBytesMax: cfg.ResponseBytesMax, WakeUpsMax: cfg.WakeUpsMax, Logger: logger, Tracer: traces.Tracer,
 	}, provider.Topics(payments.Bounds{
 		AttemptsMax: cfg.AttemptsMax, ProbesMax: cfg.ProbesMax, LongestRequest: cfg.LongestRequest, ListingDelay: cfg.ListingDelay,
 	})...)

@@ -94,7 +94,7 @@ func TestOperationPage(t *testing.T) {
 	b.shows(page, "<svg", string(id), "Message 2 of 2 (payments.charges) has been unknown for 59 min 59 s", "59 min 59 s", "pay_1", "1999 EUR", "ch_1", "ch_2", "could not be asked, and may have something: no route",
 		"Call sent whose outcome is not known", "Provider made ch_1", "The provider does not say when it made ch_2", "not recorded", "Message delivered", "12:00:01.500 UTC",
 		"Message 1: who settled it", "resolve",
-		"from 2026-11-21 12:01:12 UTC (58 min 48 s ago) on")
+		"from 2026-11-21 12:02:12 UTC (57 min 48 s ago) on")
 	// What the provider shows settles the message that is open, with its reference, and not the one that has ended.
 	form := b.link(page, "/change?action=resolve&amp;outcome=delivered")
 	if form.Get("subject") != string(id.Message(2)) || form.Get("reference") != "ch_2" || strings.Count(page, "Resolve with this as evidence") != 1 {
