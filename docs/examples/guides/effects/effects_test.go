@@ -98,11 +98,11 @@ func TestThePageShowsEffectsOfBothKinds(t *testing.T) {
 	check.Send(t, service, "POST", "/payouts", "payout-17", body).Want(t, 202, "executed")
 	w.Stream()
 	page.Text("payout, lost reply", states(w))
-	w.Pass(4)
+	w.Pass(5)
 	page.Text("payout, found", states(w)+fmt.Sprintf("payouts %d\n", len(lossy.sent)))
 	check.Send(t, service, "POST", "/payouts", "payout-17", body).Want(t, 201, "replayed")
 
-	// The request never arrived. It is sent again only after its absence is proven: LongestRequest and ListingDelay have passed.
+	// The request never arrived. It is sent again only after its absence is proven: FreezeAllowance, LongestRequest and ListingDelay have passed.
 	absent := &bank{dies: true}
 	w = check.NewWorld(t, PayoutTopic(absent))
 	service = check.Get(NewService(w.Engine, w.Store, nil))(t)
