@@ -40,9 +40,6 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := req.Context().Err(); err != nil {
-		return nil, err // nothing was sent
-	}
 	op, err := t.name(req)
 	if err != nil {
 		return nil, err
@@ -51,6 +48,12 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		t: t, req: req, body: body, op: op,
 		budget: retryBudget{cfg: &t.cfg, started: t.cfg.Now(), attemptsMax: t.cfg.AttemptsMax, elapsedMax: t.cfg.ElapsedMax},
 		log:    t.cfg.Logger.With("method", req.Method, "host", req.URL.Host, "key_hash", hash(op.key)),
+	}
+	if err := req.Context().Err(); err != nil { // only now: the journal says whether the operation was sent before
+		if s.unused(req.Context()) {
+			return nil, err
+		}
+		return nil, s.ended(req.Context(), s.giveUp(ReasonCanceled, err))
 	}
 	return s.run()
 }
@@ -214,9 +217,14 @@ func (s *stream) Close() error {
 }
 
 // first says that this is the only attempt ever made with the key, and that it was sent once at most: no other one can have
-// happened. A second caller of the operation is in the journal before it sends.
+// happened.
 func (s *sending) first(ctx context.Context) bool {
-	if s.budget.attempts != 1 || s.sends.Load() > 1 || s.op.resumed {
+	return s.budget.attempts == 1 && s.sends.Load() <= 1 && s.unused(ctx)
+}
+
+// unused says that nobody else can have sent the key. A second caller of the operation is in the journal before it sends.
+func (s *sending) unused(ctx context.Context) bool {
+	if s.op.resumed {
 		return false
 	}
 	if s.op.journalled == "" {

@@ -68,6 +68,45 @@ test("a signal that is aborted before anything is sent is the caller's reason, a
   assert.equal(asked.length, 0);
 });
 
+test("a signal that is aborted before this call sends anything proves nothing about an earlier one", async () => {
+  const { fetch, asked } = answering();
+  const reason = new Error("changed my mind");
+  const journal = new MemoryJournal();
+  const signal = AbortSignal.abort(reason);
+  const begin = (send) => new Client({ fetch, journal }).fetch(url, { ...post, signal, ...send }).catch((e) => e);
+  assert.equal(await begin({ operation: "new" }), reason);
+  await journal.begin("sent", { key: "k1", firstSent: Date.now() });
+  for (const [key, send] of [["k1", { operation: "sent" }], ["k2", { key: "k2" }]]) {
+    const error = await begin(send);
+    assert.ok(error instanceof GaveUpError && error.unknown && error.reason === "canceled" && error.attempts === 0 && error.cause === reason, inspect(error));
+    assert.equal(error.key, key);
+  }
+  assert.equal(asked.length, 0);
+});
+
+test("what this call did not send because of its key, an earlier one may have", async () => {
+  const { fetch, asked } = answering();
+  const broken = Object.assign(new MemoryJournal(), { begin: async () => Promise.reject(new JournalError("journal_unreadable", "torn")) });
+  const full = new MemoryJournal(1);
+  await full.begin("a", { key: "k1", firstSent: Date.now() });
+  for (const [unknown, journal, send] of [
+    [true, broken, { operation: "b" }],
+    [true, undefined, { operation: "b" }],
+    [false, full, { operation: "b" }],
+    [true, full, { operation: "b", key: "k2" }],
+    [true, full, { operation: "a", key: "k2" }],
+    [false, full, { operation: "" }],
+    [true, full, { operation: "", key: "k2" }],
+    [false, full, { key: "schlüssel" }],
+    [true, full, { operation: "a", key: "schlüssel" }],
+  ]) {
+    const error = await new Client({ fetch, journal }).fetch(url, { ...post, ...send }).catch((e) => e);
+    assert.ok(error instanceof KeyError && error.unknown === unknown, inspect([send, error]));
+    assert.equal(/earlier/.test(error.message), unknown);
+  }
+  assert.equal(asked.length, 0);
+});
+
 test("a signal that is aborted meanwhile leaves the outcome unknown, with the key to ask again by", async () => {
   const abort = new AbortController();
   const hang = (init) =>
