@@ -116,7 +116,8 @@ type GaveUpError struct {
 	Code   string
 	// RetryAfter is what the last answer asked for; 0 where it didn't.
 	RetryAfter time.Duration
-	// Cause is the context's error or the last attempt's; nil where that had an answer.
+	// Cause is the context's error or the last attempt's; nil where that had an answer, unless that says that the key protects
+	// nothing there. Then look at the resource: sending the key again may execute again.
 	Cause error
 }
 
@@ -203,7 +204,7 @@ func hash(key string) string {
 }
 
 // safe are the errors whose text is known to hold nothing of what was sent or received.
-var safe = []error{errAttemptTimeout, errAnswerTooLong, errLocation, errStatusDocument, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed}
+var safe = []error{errUnprotected, errAttemptTimeout, errAnswerTooLong, errLocation, errStatusDocument, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed}
 
 // describe is an error's text where it can't hold a payload, else its type: net/http quotes malformed answers.
 func describe(err error) string {

@@ -66,6 +66,8 @@ func TestAnAnswerThatIsNotStoredSaysNothingAboutALostAttempt(t *testing.T) {
 		"replayed":                  {http.Header{"Idempotency-Status": {"replayed"}}, `{}`, true},
 		"the response is too large": {http.Header{}, `{"code":"idempotency_response_too_large"}`, false},
 		"the response is not kept":  {http.Header{}, `{"code":"idempotency_response_not_kept"}`, true},
+		"the key protects nothing":  {http.Header{"Idempotency-Status": {"unprotected"}}, `{}`, false},
+		"the key is ignored":        {http.Header{"Idempotency-Status": {"ignored"}}, `{}`, false},
 	} {
 		for _, code := range []int{303, 403, 404, 409, 422, 501} {
 			for lost := range 2 {
@@ -94,6 +96,8 @@ func TestAnAnswerThatIsNotStoredSaysNothingAboutALostAttempt(t *testing.T) {
 					var gaveUp *client.GaveUpError
 					if !errors.As(err, &gaveUp) || gaveUp.Status != code || gaveUp.Attempts != 2 || !errors.Is(err, client.ErrUnknown) {
 						t.Errorf("%v, want a GaveUpError with the %d", err, code)
+					} else if marked := test.header.Get("Idempotency-Status"); strings.Contains(err.Error(), "protects nothing") != (marked == "unprotected" || marked == "ignored") {
+						t.Errorf("an answer marked %q is told as %q", marked, err)
 					}
 				})
 			}

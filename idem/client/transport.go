@@ -144,7 +144,11 @@ func (s *sending) once(ctx context.Context) (*http.Response, bool, error) {
 	case verdictRefused:
 		return nil, true, s.giveUp(ReasonRefused, nil)
 	case verdictUnproven:
-		return nil, true, s.giveUp(ReasonUnproven, nil)
+		var cause error
+		if a.unprotected() {
+			cause = errUnprotected
+		}
+		return nil, true, s.giveUp(ReasonUnproven, cause)
 	case verdictAgain, verdictAnswer:
 	}
 	return nil, false, nil
@@ -169,6 +173,8 @@ func (s *sending) attempt(ctx context.Context) (*answer, error) {
 	}
 	return s.t.exchange(out)
 }
+
+var errUnprotected = errors.New("the server says that the key protects nothing there: sending it again may execute again")
 
 var errAttemptTimeout = errors.New("no answer within Config.AttemptTimeout")
 

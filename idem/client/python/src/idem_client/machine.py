@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 import httpcore
 import httpx
 
-from .answer import RETRIED, Answer, judge, status_of
+from .answer import RETRIED, Answer, is_unprotected, judge, status_of
 from .config import Config, Pace, retry_after_of
 from .errors import AnswerTooLongError, BodyRefusedError, ExpiredError, GaveUpError, JournalError, KeyRefusedError, MismatchError, OutcomeUnknownError, Reason
 from .journal import Entry
@@ -189,7 +189,8 @@ def _judged(op: _Operation, answer: Answer) -> Generator[Step, Reply, httpx.Resp
     if verdict == "expired":
         raise ExpiredError(op.key, op.status)
     if verdict == "refused" or verdict == "unproven":
-        raise op.gave_up(verdict)
+        bare = ValueError("the server says that the key protects nothing there: sending it again may execute again")
+        raise op.gave_up(verdict, bare if is_unprotected(answer.headers) else None)
     return None
 
 
