@@ -34,7 +34,7 @@ func New(cfg Config) (*Transport, error) {
 // the request, consumes and closes its body, and may be called for the same operation by many at once.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !unsafe(req.Method) || req.Context().Value(withoutKey{}) != nil || req.URL == nil {
-		return t.cfg.Base.RoundTrip(req)
+		return t.passOn(req)
 	}
 	body, err := replayable(req, t.cfg.BodyBytesMax)
 	if err != nil {
@@ -56,6 +56,24 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, s.ended(req.Context(), s.giveUp(ReasonCanceled, err))
 	}
 	return s.run()
+}
+
+// passOn sends a request as it is. One that an http.Client makes because it follows the redirect of an operation, such as the GET of
+// a 303, ends for its caller what the operation began: its error must not look like a proof that nothing was sent.
+func (t *Transport) passOn(req *http.Request) (*http.Response, error) {
+	started := t.cfg.Now()
+	res, err := t.cfg.Base.RoundTrip(req)
+	if err == nil {
+		return res, nil
+	}
+	for from := req.Response; from != nil && from.Request != nil; from = from.Request.Response {
+		if key := KeyOf(from); key != "" {
+			return nil, &GaveUpError{
+				Reason: ReasonAttempts, Key: key, Attempts: 1, Elapsed: t.cfg.Now().Sub(started), Status: from.StatusCode, Cause: err,
+			}
+		}
+	}
+	return nil, err
 }
 
 // unsafe says whether a method is neither safe nor idempotent by itself (RFC 9110 section 9.2).

@@ -116,6 +116,22 @@ class Keys(unittest.TestCase):
         self.assertEqual(len(set(base.keys)), 1)
         self.assertEqual(base.keys[1], f'"{idem_client.key_of(answer)}"')
 
+    def test_an_error_of_a_redirect_that_is_followed_is_unknown(self) -> None:
+        base = Answering(httpx.Response(303, headers={"Location": "/elsewhere"}), httpx.ConnectError("a bad certificate"))
+        with self.assertRaises(idem_client.GaveUpError) as ended:
+            client(base, follow_redirects=True).post(URL, json={})
+        self.assertEqual([request.method for request in base.asked], ["POST", "GET"])
+        self.assertEqual(base.keys[0], f'"{ended.exception.key}"')
+        self.assertIsInstance(ended.exception.__cause__, httpx.ConnectError)
+        with self.assertRaises(httpx.ConnectError):
+            client(Answering(httpx.ConnectError("down"))).get(URL)
+
+    def test_a_login_page_after_a_lost_attempt_is_no_answer(self) -> None:
+        base = Answering(httpx.ReadError("lost"), httpx.Response(302, headers={"Location": "/login"}))
+        with self.assertRaises(idem_client.GaveUpError) as ended:
+            client(base, follow_redirects=True).post(URL, json={})
+        self.assertEqual((ended.exception.reason, ended.exception.status), ("unproven", 302))
+
     def test_the_same_request_sent_again_has_the_same_key_and_another_has_not(self) -> None:
         base = Answering(httpx.Response(201), httpx.Response(201), httpx.Response(201))
         http = client(base)

@@ -36,7 +36,7 @@ export interface Options extends Limits {
   readonly awaitMaxMs: number;
   /** Bounds an answer's body. Default 8 MiB. */
   readonly answerBytesMax: number;
-  /** The platform's, unless a test has others. It must not send a request twice by itself. */
+  /** The platform's, unless a test has others. It must not send a request twice by itself, and must follow no redirect that is `manual`. */
   readonly fetch: typeof fetch;
   /** The date, in milliseconds since 1970: for keys, the journal and dates in headers. */
   readonly now: () => number;
@@ -58,7 +58,7 @@ const defaults: Options = {
  * time. The operation is the caller's own id for it, such as "order-17/charge": the same id has the same key, after a
  * restart too, until `done`. Without it the key is the one given, or a new one. A given key counts as one that was used
  * before, since it may be that of an error: an answer that does not come from behind the key, such as a 401, then ends in a
- * GaveUpError.
+ * GaveUpError. A redirect of a POST or PATCH is an answer and never followed: another `redirect` than "manual" is a TypeError.
  */
 export interface Send extends Omit<RequestInit, "body" | "signal"> {
   readonly body?: string | Uint8Array;
@@ -138,6 +138,9 @@ export class Client {
   /** Finds or makes the operation's key, and checks all that can be checked before anything is sent. */
   async #begin(url: URL, whole: RequestInit, given: string | undefined, name: string | undefined): Promise<Operation> {
     if (url.protocol !== "http:" && url.protocol !== "https:") throw new TypeError("the URL must be http or https");
+    if (whole.redirect !== undefined && whole.redirect !== "manual") {
+      throw new TypeError(`redirect = ${whole.redirect}: must be manual for POST and PATCH, because what another place answers says nothing about the operation`);
+    }
     const now = this.#options.now();
     // A given key may be older: a time of first use would be a false proof that it is not.
     const fresh: Entry = given === undefined ? { key: mintKey(now), firstSent: now } : { key: given, givenAt: now };
@@ -153,7 +156,7 @@ export class Client {
       headers.set("Idempotency-First-Sent", new Date(entry.firstSent).toISOString().replace(/\.\d+Z$/, "Z"));
     }
     return {
-      url, init: { redirect: "manual", ...whole, headers }, signal: whole.signal ?? undefined, key: entry.key,
+      url, init: { ...whole, headers, redirect: "manual" }, signal: whole.signal ?? undefined, key: entry.key,
       seen: entry.firstSent ?? entry.givenAt ?? now, resumed: resumed || given !== undefined, journalled: name,
     };
   }

@@ -247,6 +247,14 @@ def _headers(config: Config, request: httpx.Request, entry: Entry, length: int) 
     return headers
 
 
+def unknown_if_followed(request: httpx.Request, cause: Exception) -> None:
+    """Raises a GaveUpError where the request, such as the GET of a 303, follows the redirect of an operation: the error of what
+    the operation led to must not look like a proof that nothing was sent."""
+    entry = request.extensions.get(ENTRY)
+    if isinstance(entry, Entry):
+        raise GaveUpError(entry.key, "attempts", 1, 0, "", 0.0) from cause
+
+
 def consult(config: Config, step: Begin | Alone) -> Reply:
     """Asks the journal."""
     assert config.journal is not None
