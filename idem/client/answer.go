@@ -102,6 +102,12 @@ var retried = []int{
 // decided are the codes that say, by themselves, what became of the request: asking again gets the same.
 var decided = []string{header.CodeResponseNotKept, header.CodeResponseErased}
 
+// unprotected says that the key protects nothing there.
+func (a *answer) unprotected() bool {
+	kept := a.res.Header.Get(header.NameStatus)
+	return kept == "unprotected" || kept == "ignored"
+}
+
 // judge is pure: semantics.md "On the wire", read from the client's side. An answer from 300 on that is not stored decides nothing about
 // an attempt before: that may run still, and the server may have no record and no lease that keeps it from its commit.
 func (a *answer) judge() verdict {
@@ -110,8 +116,10 @@ func (a *answer) judge() verdict {
 	switch {
 	case h.Get(header.NameReplayed) == "true" || h.Get(header.NameExpires) != "" || kept == string(idem.OutcomeReplayed):
 		return verdictAnswer // stored, whatever it says: asking again gets the same
-	case kept == "unprotected" || kept == "ignored":
-		return verdictAnswer // the key protects nothing there
+	case a.unprotected() && status >= http.StatusMultipleChoices:
+		return verdictUnproven // an attempt before was executed beside this one, if at all; so would be another one
+	case a.unprotected():
+		return verdictAnswer
 	case slices.Contains(decided, code) && kept != string(idem.OutcomeUnknown):
 		return verdictAnswer // and would be again
 	case code == header.CodeResponseTooLarge && kept != string(idem.OutcomeUnknown):

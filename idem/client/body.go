@@ -32,6 +32,15 @@ func (b heldBack) Read(p []byte) (int, error) {
 
 // replayable makes a payload of the request's body, which it closes: by GetBody where there is one, else buffered.
 func replayable(req *http.Request, bytesMax int64) (payload, error) {
+	kept, err := buffered(req, bytesMax)
+	if err != nil {
+		err.Earlier = earlier(req)
+		return payload{}, err
+	}
+	return kept, nil
+}
+
+func buffered(req *http.Request, bytesMax int64) (payload, *BodyError) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return payload{}, nil
 	}

@@ -7,8 +7,7 @@
 // statuses such as 524, and after the 409 of a request that is still in progress. Other methods pass through
 // untouched.
 //
-// A stored answer is an answer whatever its status is, and so is every answer that says that the key was not
-// honoured. What must not be tried again ends in an error that says why: [MismatchError], [OutcomeUnknownError],
+// A stored answer is an answer whatever its status is. What must not be tried again ends in an error that says why: [MismatchError], [OutcomeUnknownError],
 // [ExpiredError], or [GaveUpError] where the client stops first. A GaveUpError is also returned for an answer from 300 on that
 // is not stored, if an earlier attempt may have been executed, or run still, or the key was given. After the
 // errors that are [ErrUnknown] the operation may have happened. Asking again with the error's key is then safe,
@@ -26,6 +25,11 @@
 //
 // The folders typescript and python have clients with the same rules, as an npm package and for httpx. All three are held to
 // scenarios.json, and share the format of the journal's files.
+//
+// An http.Client follows redirects unless its CheckRedirect says otherwise. The page that an answer leads to comes without
+// [KeyOf]; where it can't be had, the error is a [GaveUpError] with the operation's key. Set CheckRedirect to a function that
+// returns http.ErrUseLastResponse unless the API documents redirects: its own errors, such as "stopped after 10 redirects", have
+// no key.
 //
 // http.Client.Timeout replaces errors by its own, without the key. Bound a request by its context, or by Config.
 package client

@@ -116,7 +116,8 @@ type GaveUpError struct {
 	Code   string
 	// RetryAfter is what the last answer asked for; 0 where it didn't.
 	RetryAfter time.Duration
-	// Cause is the context's error or the last attempt's; nil where that had an answer.
+	// Cause is the context's error or the last attempt's; nil where that had an answer, unless that says that the key protects
+	// nothing there. Then look at the resource: sending the key again may execute again.
 	Cause error
 }
 
@@ -138,40 +139,60 @@ func (e *GaveUpError) Is(target error) bool { return target == ErrUnknown }
 // Unwrap returns the cause.
 func (e *GaveUpError) Unwrap() error { return e.Cause }
 
-// KeyError refuses a request before it is sent because of its key. It never quotes it.
+// KeyError refuses a request before it is sent because of its key. It never quotes it. It is [ErrUnknown] where an earlier call may
+// have sent the operation: call again with the same name or key once the cause is mended.
 type KeyError struct {
 	// Rule says what is wrong with the key.
 	Rule string
 	// Cause is the error behind it, such as the journal's; nil where there is none.
 	Cause error
+	// Earlier says that an earlier call may have been sent: the request names an operation, and no journal said that it is new; or
+	// its key was given, and can be one that was sent.
+	Earlier bool
 }
 
 // Error implements error.
 func (e *KeyError) Error() string {
 	if e.Cause != nil {
-		return "client: not sent: " + e.Rule + ": " + e.Cause.Error()
+		return notSent(e.Earlier) + e.Rule + ": " + e.Cause.Error()
 	}
-	return "client: not sent: " + e.Rule
+	return notSent(e.Earlier) + e.Rule
 }
+
+func notSent(earlier bool) string {
+	if earlier {
+		return "client: not sent by this call, but perhaps by an earlier one: "
+	}
+	return "client: not sent: "
+}
+
+// Is says that the error is [ErrUnknown], where an earlier call may have been sent.
+func (e *KeyError) Is(target error) bool { return e.Earlier && target == ErrUnknown }
 
 // Unwrap returns the cause.
 func (e *KeyError) Unwrap() error { return e.Cause }
 
-// BodyError refuses a request before it is sent: its body could not be sent a second time.
+// BodyError refuses a request before it is sent: its body could not be sent a second time. It is [ErrUnknown] where an earlier call
+// may have sent the operation.
 type BodyError struct {
 	// BytesMax is the bound that the body exceeds; 0 where it could not be read.
 	BytesMax int64
 	// Cause is the error of reading the body; nil where the body was too long.
 	Cause error
+	// Earlier says that an earlier call may have been sent: the request names an operation, or its key was given.
+	Earlier bool
 }
 
 // Error implements error.
 func (e *BodyError) Error() string {
 	if e.Cause != nil {
-		return "client: not sent: the body can't be read: " + e.Cause.Error()
+		return notSent(e.Earlier) + "the body can't be read: " + e.Cause.Error()
 	}
-	return fmt.Sprintf("client: not sent: the body has no GetBody and more than %d bytes to buffer", e.BytesMax)
+	return notSent(e.Earlier) + fmt.Sprintf("the body has no GetBody and more than %d bytes to buffer", e.BytesMax)
 }
+
+// Is says that the error is [ErrUnknown], where an earlier call may have been sent.
+func (e *BodyError) Is(target error) bool { return e.Earlier && target == ErrUnknown }
 
 // Unwrap returns the cause.
 func (e *BodyError) Unwrap() error { return e.Cause }
@@ -183,7 +204,7 @@ func hash(key string) string {
 }
 
 // safe are the errors whose text is known to hold nothing of what was sent or received.
-var safe = []error{errAttemptTimeout, errAnswerTooLong, errLocation, errStatusDocument, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed}
+var safe = []error{errUnprotected, errAttemptTimeout, errAnswerTooLong, errLocation, errStatusDocument, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed}
 
 // describe is an error's text where it can't hold a payload, else its type: net/http quotes malformed answers.
 func describe(err error) string {

@@ -71,10 +71,7 @@ func (j *FileJournal) open() error {
 }
 
 // Begin implements [Journal]. A file that can't be read is an error: a new key might execute again what the old one did.
-func (j *FileJournal) Begin(ctx context.Context, operation string, fresh Entry) (Entry, bool, error) {
-	if err := ctx.Err(); err != nil {
-		return Entry{}, false, err
-	}
+func (j *FileJournal) Begin(_ context.Context, operation string, fresh Entry) (Entry, bool, error) {
 	entry, err := j.resume(operation)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = j.write(operation, fresh)

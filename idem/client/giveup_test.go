@@ -66,6 +66,8 @@ func TestAnAnswerThatIsNotStoredSaysNothingAboutALostAttempt(t *testing.T) {
 		"replayed":                  {http.Header{"Idempotency-Status": {"replayed"}}, `{}`, true},
 		"the response is too large": {http.Header{}, `{"code":"idempotency_response_too_large"}`, false},
 		"the response is not kept":  {http.Header{}, `{"code":"idempotency_response_not_kept"}`, true},
+		"the key protects nothing":  {http.Header{"Idempotency-Status": {"unprotected"}}, `{}`, false},
+		"the key is ignored":        {http.Header{"Idempotency-Status": {"ignored"}}, `{}`, false},
 	} {
 		for _, code := range []int{303, 403, 404, 409, 422, 501} {
 			for lost := range 2 {
@@ -94,6 +96,8 @@ func TestAnAnswerThatIsNotStoredSaysNothingAboutALostAttempt(t *testing.T) {
 					var gaveUp *client.GaveUpError
 					if !errors.As(err, &gaveUp) || gaveUp.Status != code || gaveUp.Attempts != 2 || !errors.Is(err, client.ErrUnknown) {
 						t.Errorf("%v, want a GaveUpError with the %d", err, code)
+					} else if marked := test.header.Get("Idempotency-Status"); strings.Contains(err.Error(), "protects nothing") != (marked == "unprotected" || marked == "ignored") {
+						t.Errorf("an answer marked %q is told as %q", marked, err)
 					}
 				})
 			}
@@ -162,11 +166,126 @@ func TestEndOfContextStopsRetrying(t *testing.T) {
 	}
 	w.ran(1)
 
-	// One that had ended before anything was sent leaves nothing unknown.
+	// One that had ended before anything was sent leaves nothing unknown, where the key is new.
 	if _, err := w.post(ctx, w.transport(client.Config{}), "/orders", `{}`); !errors.Is(err, context.Canceled) || errors.Is(err, client.ErrUnknown) {
 		t.Errorf("%v", err)
 	}
 }
+
+// broken is a journal that can't be read.
+type broken struct{ client.Journal }
+
+func (broken) Begin(context.Context, string, client.Entry) (client.Entry, bool, error) {
+	return client.Entry{}, false, io.ErrUnexpectedEOF
+}
+
+// retrying-clients.md: ErrUnknown is the test before a new key is made. What this call did not send, an earlier one may have.
+func TestWhatThisCallDidNotSendAnEarlierOneMayHave(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	const sent, unsent, full = "order-17", "order-18", "order-19"
+	for name, test := range map[string]struct {
+		ctx       context.Context
+		operation string
+		key       string
+		header    string
+		streamed  bool
+		broken    bool
+		cfg       client.Config
+		unknown   bool
+		resumes   bool // the error has the operation's key
+	}{
+		"a context that has ended, of a new key":                  {ctx: ended},
+		"a context that has ended, of a new operation":            {ctx: ended, operation: unsent},
+		"a context that has ended, of an operation that was sent": {ctx: ended, operation: sent, unknown: true, resumes: true},
+		"a context that has ended, of a given key":                {ctx: ended, key: "k", unknown: true},
+		"a context that has ended, of a key in the header":        {ctx: ended, header: "k", unknown: true},
+		"a journal that can't be read":                            {operation: unsent, broken: true, unknown: true},
+		"a journal that can't be read, in an ended context":       {ctx: ended, operation: sent, broken: true, unknown: true},
+		"a name and no journal":                                   {operation: sent, unknown: true},
+		"a journal that is full":                                  {operation: full},
+		"a journal that is full, and a given key":                 {operation: full, key: "k", unknown: true},
+		"the journal has another key":                             {operation: sent, key: "k", unknown: true},
+		"two keys":                                                {key: "k", header: "l", unknown: true},
+		"a key that can't be sent":                                {key: "schlüssel"},
+		"a key that can't be sent, of an operation":               {operation: sent, key: "schlüssel", unknown: true},
+		"a name that can't be":                                    {operation: strings.Repeat("o", 257)},
+		"no randomness":                                           {cfg: client.Config{Random: strings.NewReader("")}},
+		"no randomness, of an operation":                          {operation: sent, cfg: client.Config{Random: strings.NewReader("")}, unknown: true},
+		"a long stream of a new key":                              {streamed: true},
+		"a long stream of an operation":                           {streamed: true, operation: sent, unknown: true},
+		"a long stream of a given key":                            {streamed: true, key: "k", unknown: true},
+		"a long stream of a key in the header":                    {streamed: true, header: "k", unknown: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			journal, err := client.OpenFileJournal(folder, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			entries := []string{sent}
+			if test.operation == full {
+				entries = append(entries, "order-20")
+			}
+			for _, operation := range entries {
+				if _, _, err := journal.Begin(t.Context(), operation, client.Entry{Key: "of-" + operation, FirstSent: epoch}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cfg := test.cfg
+			cfg.Base = roundTripper(func(*http.Request) (*http.Response, error) {
+				t.Error("it was sent")
+				return nil, io.ErrUnexpectedEOF
+			})
+			switch {
+			case test.broken:
+				cfg.Journal = broken{journal}
+			case name != "a name and no journal":
+				cfg.Journal = journal
+			}
+			ctx := t.Context()
+			if test.ctx != nil {
+				ctx = test.ctx
+			}
+			if test.key != "" {
+				ctx = client.WithKey(ctx, test.key)
+			}
+			if test.operation != "" {
+				ctx = client.WithOperation(ctx, test.operation)
+			}
+			var body io.Reader = strings.NewReader("{}")
+			if test.streamed {
+				body = io.LimitReader(zeros{}, 256<<10+1)
+			}
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://api.example/orders", body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.header != "" {
+				req.Header.Set("Idempotency-Key", test.header)
+			}
+			_, err = open(t).transport(cfg).RoundTrip(req)
+			if err == nil || errors.Is(err, client.ErrUnknown) != test.unknown {
+				t.Fatalf("%v, want that it is unknown: %v", err, test.unknown)
+			}
+			if says := strings.Contains(err.Error(), "not sent: "); says && test.unknown {
+				t.Errorf("it says %q of what may have been sent", err)
+			}
+			if test.ctx != nil && !test.broken && !errors.Is(err, context.Canceled) {
+				t.Errorf("%v, want what ended it", err)
+			}
+			var gaveUp *client.GaveUpError
+			if errors.As(err, &gaveUp) != (test.unknown && test.ctx != nil && !test.broken) || test.resumes && gaveUp.Key != "of-"+sent {
+				t.Errorf("%#v", err)
+			}
+		})
+	}
+}
+
+// zeros never ends.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 // 401 and 403 come before the key is looked at: they are answers only where nothing was tried before.
 func TestRefusedCredentials(t *testing.T) {

@@ -16,7 +16,9 @@ import (
 type Journal interface {
 	// Begin returns the operation's entry: the one that is there already, or else the fresh one, kept durably before it
 	// returns. Of several callers at once, in several processes too, all get the same entry. resumed says that it was
-	// there already. An error means that the request is not sent; [ErrJournalFull] that no more is kept.
+	// there already. An error means that the request is not sent: [ErrJournalFull] that the operation has no entry and there is no
+	// room for one; any other one proves nothing about earlier calls. An entry is to be returned where the context has ended, too,
+	// if that is possible: the caller then learns the key.
 	Begin(ctx context.Context, operation string, fresh Entry) (entry Entry, resumed bool, err error)
 	// Alone says whether the operation's entry still has the key, and no Begin has returned it as resumed. The caller that
 	// made the entry asks before it takes an answer to say that nothing happened: a second caller may have sent the key,

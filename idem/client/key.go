@@ -77,9 +77,30 @@ type named struct {
 	journalled string
 }
 
+// earlier says whether the request may have been sent before, as far as it shows that by itself.
+func earlier(req *http.Request) bool {
+	from := sentWith(req.Response)
+	_, given := req.Context().Value(keyOfContext{}).(string)
+	return !from.nothing && (given || from.key != "" || len(req.Header.Values(header.NameKey)) > 0 || namesOperation(req))
+}
+
+// namesOperation says whether the request names an operation that a journal may have.
+func namesOperation(req *http.Request) bool {
+	id, _ := req.Context().Value(operationOfContext{}).(string)
+	return 0 < len(id) && len(id) <= operationBytesMax
+}
+
 // name finds or makes the key of a request: the caller's, the journal's, that of the request which was redirected here, or
 // a new one.
 func (t *Transport) name(req *http.Request) (named, error) {
+	op, err := t.find(req)
+	if refused := (*KeyError)(nil); errors.As(err, &refused) && namesOperation(req) && !errors.Is(err, ErrJournalFull) {
+		refused.Earlier = true // what the journal has of the operation was not read, or is not what was asked for
+	}
+	return op, err
+}
+
+func (t *Transport) find(req *http.Request) (named, error) {
 	key, err := t.given(req)
 	if err != nil {
 		return named{}, err
@@ -112,7 +133,7 @@ func (t *Transport) begin(ctx context.Context, id string, op named, given bool) 
 		return op, &KeyError{Rule: "WithOperation needs Config.Journal"}
 	}
 	if len(id) == 0 || len(id) > operationBytesMax {
-		return op, &KeyError{Rule: fmt.Sprintf("WithOperation takes 1 to %d bytes", operationBytesMax)}
+		return op, &KeyError{Rule: fmt.Sprintf("WithOperation takes 1 to %d bytes", operationBytesMax), Earlier: given}
 	}
 	if _, err := t.line(op.key); err != nil {
 		return op, err // what can't be sent is not journalled
@@ -123,7 +144,7 @@ func (t *Transport) begin(ctx context.Context, id string, op named, given bool) 
 	}
 	entry, resumed, err := t.cfg.Journal.Begin(ctx, id, fresh)
 	if err != nil {
-		return op, &KeyError{Rule: "the journal has no key for the operation", Cause: err}
+		return op, &KeyError{Rule: "the journal has no key for the operation", Cause: err, Earlier: given}
 	}
 	if given && entry.Key != op.key {
 		return op, &KeyError{Rule: "the journal has another key for the operation"}
@@ -155,7 +176,7 @@ func (t *Transport) given(req *http.Request) (string, error) {
 	case err != nil:
 		return "", &KeyError{Rule: "the header is malformed", Cause: err}
 	case ok && inContext != inHeader:
-		return "", &KeyError{Rule: "the header and WithKey have different keys"}
+		return "", &KeyError{Rule: "the header and WithKey have different keys", Earlier: true}
 	}
 	return inHeader, nil
 }

@@ -34,14 +34,11 @@ func New(cfg Config) (*Transport, error) {
 // the request, consumes and closes its body, and may be called for the same operation by many at once.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !unsafe(req.Method) || req.Context().Value(withoutKey{}) != nil || req.URL == nil {
-		return t.cfg.Base.RoundTrip(req)
+		return t.passOn(req)
 	}
 	body, err := replayable(req, t.cfg.BodyBytesMax)
 	if err != nil {
 		return nil, err
-	}
-	if err := req.Context().Err(); err != nil {
-		return nil, err // nothing was sent
 	}
 	op, err := t.name(req)
 	if err != nil {
@@ -52,7 +49,31 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		budget: retryBudget{cfg: &t.cfg, started: t.cfg.Now(), attemptsMax: t.cfg.AttemptsMax, elapsedMax: t.cfg.ElapsedMax},
 		log:    t.cfg.Logger.With("method", req.Method, "host", req.URL.Host, "key_hash", hash(op.key)),
 	}
+	if err := req.Context().Err(); err != nil { // only now: the journal says whether the operation was sent before
+		if s.unused(req.Context()) {
+			return nil, err
+		}
+		return nil, s.ended(req.Context(), s.giveUp(ReasonCanceled, err))
+	}
 	return s.run()
+}
+
+// passOn sends a request as it is. One that an http.Client makes because it follows the redirect of an operation, such as the GET of
+// a 303, ends for its caller what the operation began: its error must not look like a proof that nothing was sent.
+func (t *Transport) passOn(req *http.Request) (*http.Response, error) {
+	started := t.cfg.Now()
+	res, err := t.cfg.Base.RoundTrip(req)
+	if err == nil {
+		return res, nil
+	}
+	for from := req.Response; from != nil && from.Request != nil; from = from.Request.Response {
+		if key := KeyOf(from); key != "" {
+			return nil, &GaveUpError{
+				Reason: ReasonAttempts, Key: key, Attempts: 1, Elapsed: t.cfg.Now().Sub(started), Status: from.StatusCode, Cause: err,
+			}
+		}
+	}
+	return nil, err
 }
 
 // unsafe says whether a method is neither safe nor idempotent by itself (RFC 9110 section 9.2).
@@ -141,7 +162,11 @@ func (s *sending) once(ctx context.Context) (*http.Response, bool, error) {
 	case verdictRefused:
 		return nil, true, s.giveUp(ReasonRefused, nil)
 	case verdictUnproven:
-		return nil, true, s.giveUp(ReasonUnproven, nil)
+		var cause error
+		if a.unprotected() {
+			cause = errUnprotected
+		}
+		return nil, true, s.giveUp(ReasonUnproven, cause)
 	case verdictAgain, verdictAnswer:
 	}
 	return nil, false, nil
@@ -166,6 +191,8 @@ func (s *sending) attempt(ctx context.Context) (*answer, error) {
 	}
 	return s.t.exchange(out)
 }
+
+var errUnprotected = errors.New("the server says that the key protects nothing there: sending it again may execute again")
 
 var errAttemptTimeout = errors.New("no answer within Config.AttemptTimeout")
 
@@ -214,9 +241,14 @@ func (s *stream) Close() error {
 }
 
 // first says that this is the only attempt ever made with the key, and that it was sent once at most: no other one can have
-// happened. A second caller of the operation is in the journal before it sends.
+// happened.
 func (s *sending) first(ctx context.Context) bool {
-	if s.budget.attempts != 1 || s.sends.Load() > 1 || s.op.resumed {
+	return s.budget.attempts == 1 && s.sends.Load() <= 1 && s.unused(ctx)
+}
+
+// unused says that nobody else can have sent the key. A second caller of the operation is in the journal before it sends.
+func (s *sending) unused(ctx context.Context) bool {
+	if s.op.resumed {
 		return false
 	}
 	if s.op.journalled == "" {

@@ -396,6 +396,65 @@ func TestAfterARedirectTheFirstAttemptIsTheFirstStill(t *testing.T) {
 	}
 }
 
+// An operation that was executed, and answered by a 303, has happened: an error of what was followed must not look like a proof that
+// nothing was sent.
+func TestAnErrorOfARedirectThatIsFollowedIsUnknown(t *testing.T) {
+	w := open(t)
+	broken := errors.New("a bad certificate")
+	for name, test := range map[string]struct {
+		hops    int
+		ctx     context.Context
+		unknown bool
+	}{
+		"at once":       {1, t.Context(), true},
+		"after another": {2, t.Context(), true},
+		"without a key": {1, client.WithoutKey(t.Context()), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var key string
+			asked := 0
+			base := roundTripper(func(r *http.Request) (*http.Response, error) {
+				if asked++; asked > test.hops {
+					return nil, broken
+				}
+				if r.Method == http.MethodPost {
+					key = strings.Trim(r.Header.Get("Idempotency-Key"), `"`)
+				}
+				return &http.Response{StatusCode: 303, Header: http.Header{"Location": {"/elsewhere"}}, Body: http.NoBody, Request: r}, nil
+			})
+			req, err := http.NewRequestWithContext(test.ctx, http.MethodPost, w.server.URL+"/orders", strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = (&http.Client{Transport: w.transport(client.Config{Base: base})}).Do(req)
+			var gaveUp *client.GaveUpError
+			if !errors.Is(err, broken) || errors.Is(err, client.ErrUnknown) != test.unknown {
+				t.Fatalf("%v, want that it is unknown: %v", err, test.unknown)
+			}
+			if errors.As(err, &gaveUp) && (gaveUp.Key != key || key == "" || gaveUp.Status != 303) {
+				t.Errorf("%+v, want the key %q", gaveUp, key)
+			}
+		})
+	}
+}
+
+// What a login page says is no answer to an attempt that was lost before, however the http.Client takes redirects.
+func TestALoginPageAfterALostAttemptIsNoAnswer(t *testing.T) {
+	w := open(t)
+	asked := 0
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		if asked++; asked == 1 {
+			return nil, io.ErrUnexpectedEOF
+		}
+		return &http.Response{StatusCode: 302, Header: http.Header{"Location": {"/login"}}, Body: http.NoBody, Request: r}, nil
+	})
+	_, err := (&http.Client{Transport: w.transport(client.Config{Base: base})}).Post(w.server.URL+"/orders", "application/json", strings.NewReader("{}"))
+	var gaveUp *client.GaveUpError
+	if !errors.As(err, &gaveUp) || gaveUp.Reason != client.ReasonUnproven || gaveUp.Status != 302 || asked != 2 {
+		t.Errorf("%v after %d requests", err, asked)
+	}
+}
+
 // A redirect that keeps the method is one operation still.
 func TestRedirectKeepsTheKey(t *testing.T) {
 	w := open(t)

@@ -659,6 +659,36 @@ func TestTargetsThatCannotBeAskedAreRefused(t *testing.T) {
 }
 
 // docs/verify/conform.md lists the checks, in their order, with their clauses.
+// A caller's source of randomness that fails is an error of the run, whichever check it fails in.
+func TestARunWithoutRandomnessEndsInAnError(t *testing.T) {
+	policy := idem.IETF()
+	policy.KeyTime, policy.KeyTimeRequired = idem.KeyTimeEither, true
+	target := against(t, newService(t, policy), policy)
+	target.Duplicates = 2
+	const ofRun, ofKey = 5, 16
+	for keys := 0; ; keys++ {
+		target.Random = io.LimitReader(zeros{}, int64(ofRun+keys*ofKey))
+		_, err := conform.Check(t.Context(), target)
+		if err == nil {
+			if keys < 10 {
+				t.Errorf("%d keys are enough for all checks", keys)
+			}
+			return
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Fatalf("with %d keys: %v", keys, err)
+		}
+	}
+}
+
+// zeros is a source of randomness of which a UUIDv7 is new by its time alone.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
 func TestThePageListsTheChecks(t *testing.T) {
 	page, err := os.ReadFile("../../docs/verify/conform.md")
 	if err != nil {

@@ -64,15 +64,19 @@ func (r reply) String() string {
 const replyBytesMax = 16 << 20
 
 // key makes a key that was never used, of the form that the policy wants.
-func (s *session) key() string {
+func (s *session) key() (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.Policy.KeyTime != idem.KeyTimeNone && s.Policy.KeyTime != idem.KeyTimeULID {
-		return uuid.Must(uuid.NewV7FromReader(s.Random)).String()
+		id, err := uuid.NewV7FromReader(s.Random)
+		if err != nil {
+			return "", fmt.Errorf("make a key: %w", err)
+		}
+		return id.String(), nil
 	}
 	s.keys++
 	key := fmt.Sprintf("conform-%s-%d", s.run, s.keys)
-	return key + strings.Repeat("-", max(0, s.Policy.KeyBytesMin-len(key)))
+	return key + strings.Repeat("-", max(0, s.Policy.KeyBytesMin-len(key))), nil
 }
 
 // quoted is how the policy has a key sent.

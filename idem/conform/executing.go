@@ -14,7 +14,9 @@ import (
 
 // executed sends the valid request under a new key, and returns the key with its first and its final answer.
 func (s *session) executedOnce() (key string, began, final reply, err error) {
-	key = s.key()
+	if key, err = s.key(); err != nil {
+		return "", reply{}, reply{}, err
+	}
 	s.executes(1)
 	began, final, err = s.settled(s.with(key))
 	if err == nil {
@@ -214,7 +216,10 @@ func otherQuery(s *session) (finding, error) {
 
 // inFlight sends duplicates at the same moment.
 func inFlight(s *session) (finding, error) {
-	key := s.key()
+	key, err := s.key()
+	if err != nil {
+		return finding{}, err
+	}
 	s.executes(1)
 	begans, finals, failed := make([]reply, s.Duplicates), make([]reply, s.Duplicates), make([]error, s.Duplicates)
 	var clients sync.WaitGroup

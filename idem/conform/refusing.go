@@ -72,7 +72,15 @@ func invalidKey(s *session) (finding, error) {
 }
 
 func twoKeys(s *session) (finding, error) {
-	got, err := s.refused(request{keys: []string{s.quoted(s.key()), s.quoted(s.key())}})
+	one, err := s.key()
+	if err != nil {
+		return finding{}, err
+	}
+	two, err := s.key()
+	if err != nil {
+		return finding{}, err
+	}
+	got, err := s.refused(request{keys: []string{s.quoted(one), s.quoted(two)}})
 	if err != nil {
 		return finding{}, err
 	}
@@ -116,7 +124,10 @@ func duplicateNames(s *session) (finding, error) {
 }
 
 func (s *session) refusedBody(body []byte) (finding, error) {
-	key := s.key()
+	key, err := s.key()
+	if err != nil {
+		return finding{}, err
+	}
 	r := s.with(key)
 	r.body = body
 	got, err := s.refused(r)
@@ -138,7 +149,11 @@ func (s *session) sentFirst(key, at string) request {
 
 func firstSentInvalid(s *session) (finding, error) {
 	for _, at := range []string{"yesterday", s.Now().Add(time.Hour).UTC().Format(time.RFC3339)} {
-		got, err := s.refused(s.sentFirst(s.key(), at))
+		key, err := s.key()
+		if err != nil {
+			return finding{}, err
+		}
+		got, err := s.refused(s.sentFirst(key, at))
 		if err != nil {
 			return finding{}, err
 		}
@@ -157,7 +172,11 @@ func firstSentInvalid(s *session) (finding, error) {
 const longAgo = idem.RetentionMax + 30*24*time.Hour
 
 func firstSentOld(s *session) (finding, error) {
-	got, err := s.refused(s.sentFirst(s.key(), s.Now().Add(-longAgo).UTC().Format(time.RFC3339)))
+	key, err := s.key()
+	if err != nil {
+		return finding{}, err
+	}
+	got, err := s.refused(s.sentFirst(key, s.Now().Add(-longAgo).UTC().Format(time.RFC3339)))
 	if err != nil {
 		return finding{}, err
 	}
@@ -186,7 +205,10 @@ func noCredentials(s *session) (finding, error) {
 	if err != nil {
 		return finding{}, err
 	}
-	fresh := s.key()
+	fresh, err := s.key()
+	if err != nil {
+		return finding{}, err
+	}
 	for _, key := range []string{used, fresh} {
 		r := s.with(key)
 		r.caller = nobody

@@ -9,16 +9,27 @@
 package guard
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/internal/lastlook"
 )
 
 // Transport returns a transport whose requests leave only while the execution of their context holds a lease that the
 // store has confirmed. A request that may not leave fails with an error that wraps [idem.ErrLeaseOver]: nothing was sent.
 // The context must be the handler's, or one derived from it; with any other context nothing is sent. A request that is
 // executed without protection has no lease, and its calls leave: see [idem.Leased]. A nil base is [http.DefaultTransport].
+//
+// The lease is looked at before anything is done, and again once there is a connection, because a process may be frozen while it
+// waits for one: that needs a base which calls the hooks of net/http/httptrace, as [*http.Transport] does and what wraps it. With
+// any other one it is looked at again where the body is read. A request of which a part may have left when it is stopped fails with
+// an error that is not ErrLeaseOver, and so does one that the base sends again after its connection broke. Over HTTP/2 a process that is frozen
+// with the connection at hand sends the head after its lease, but not the body. Where a provider acts on a path alone, such as a
+// capture, choose a transport without HTTP/2.
 func Transport(base http.RoundTripper) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
@@ -30,11 +41,67 @@ type transport struct{ base http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := idem.Leased(r.Context()); err != nil {
+	leased := func() error { return idem.Leased(r.Context()) }
+	if err := leased(); err != nil {
 		if r.Body != nil {
 			_ = r.Body.Close() // as a RoundTripper must
 		}
-		return nil, fmt.Errorf("guard: %s %s was not sent: %w", r.Method, r.URL.Host, err)
+		return nil, notSent(r, err)
 	}
-	return t.base.RoundTrip(r)
+	looks, ctx, stop := lastlook.New(r.Context(), leased)
+	res, err := t.base.RoundTrip(watched(r.WithContext(ctx), looks))
+	if err != nil {
+		stop()
+		late := context.Cause(ctx)
+		switch {
+		case !errors.Is(late, idem.ErrLeaseOver):
+			return nil, err
+		case looks.Left.Load() || !looks.Asked.Load() && !hasBody(r):
+			// Not ErrLeaseOver, which says that nothing was sent: without hooks and without a body nobody knows.
+			return nil, fmt.Errorf("guard: %s %s was stopped because its lease is over, after a part of it may have left", r.Method, r.URL.Host)
+		}
+		return nil, notSent(r, late)
+	}
+	res.Request = r
+	if _, upgraded := res.Body.(io.Writer); !upgraded && res.Body != nil { // after a 101 it is the connection, for as long as r's context
+		res.Body = &answer{res.Body, stop}
+	}
+	return res, nil
+}
+
+func notSent(r *http.Request, late error) error {
+	return fmt.Errorf("guard: %s %s was not sent: %w", r.Method, r.URL.Host, late)
+}
+
+func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
+
+// watched has the bodies of a request looked at, those that the base opens to send it again too.
+func watched(r *http.Request, looks *lastlook.Looks) *http.Request {
+	if !hasBody(r) {
+		return r
+	}
+	r.Body = looks.Body(r.Body)
+	if open := r.GetBody; open != nil {
+		r.GetBody = func() (io.ReadCloser, error) {
+			body, err := open()
+			if err != nil {
+				return nil, err
+			}
+			return looks.Body(body), nil
+		}
+	}
+	return r
+}
+
+// answer is a response's body; its request ends when the caller closes it.
+type answer struct {
+	io.ReadCloser
+	stop func()
+}
+
+// Close implements io.Closer.
+func (a *answer) Close() error {
+	err := a.ReadCloser.Close()
+	a.stop()
+	return err
 }

@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,3 +99,178 @@ func TestCallsLeaveOnlyUnderALeaseThatTheStoreHasConfirmed(t *testing.T) {
 		}
 	})
 }
+
+// under runs a wrapped handler, whose lease is looked at by a clock that is ahead by so many seconds.
+func under(t *testing.T, ahead *atomic.Int64, handler func(context.Context)) {
+	t.Helper()
+	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load()) * time.Second) }
+	store, err := memstore.New(memstore.Config{Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := idem.New(store, idem.Config{Now: now, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	orders, err := engine.Register(idem.Operation{Name: "orders.create", Kind: idem.KindWrapped, UnknownToOperator: true, Policy: idem.IETF()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := idem.Request{Tenant: "t", Key: "k", Input: canonical.Input{MediaType: "application/json", Body: []byte("{}")}}
+	_, _ = orders.Do(t.Context(), req, func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
+		handler(context.WithoutCancel(ctx)) // a handler that ignores its context
+		return idem.Response{Status: 201}, nil
+	})
+}
+
+// A process that is frozen while it connects, or right before it writes, has no timer that could end the call: by its lease's end
+// somebody else may have called.
+func TestACallThatWasFrozenUntilItsLeaseWasOverNeverLeaves(t *testing.T) {
+	const dialling, writing = "dialling", "writing the head"
+	for name, c := range map[string]struct {
+		while        string
+		frozen       int64
+		http2        bool
+		body         string
+		heads, whole int32 // the most heads, and the whole requests, that reach the provider
+	}{
+		"for a while":                                   {while: dialling, frozen: 1, body: "{}", heads: 1, whole: 1},
+		"for a while, no body":                          {while: dialling, frozen: 1, heads: 1, whole: 1},
+		"past its lease":                                {while: dialling, frozen: 3600, body: "{}"},
+		"past its lease, no body":                       {while: dialling, frozen: 3600},
+		"past its lease, later":                         {while: writing, frozen: 3600, body: "{}"},
+		"past its lease, later, no body":                {while: writing, frozen: 3600},
+		"HTTP/2, for a while":                           {while: writing, frozen: 1, http2: true, body: "{}", heads: 1, whole: 1},
+		"HTTP/2, past its lease":                        {while: dialling, frozen: 3600, http2: true, body: "{}"},
+		"HTTP/2, past its lease, no body":               {while: dialling, frozen: 3600, http2: true},
+		"HTTP/2, past its lease, later: no body leaves": {while: writing, frozen: 3600, http2: true, body: "{}", heads: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var ahead atomic.Int64
+			var heads, whole atomic.Int32
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				heads.Add(1)
+				if _, err := io.ReadAll(r.Body); err == nil {
+					whole.Add(1)
+				}
+				w.WriteHeader(http.StatusCreated)
+				_, _ = io.WriteString(w, "charged")
+			}))
+			if server.EnableHTTP2 = c.http2; c.http2 {
+				server.StartTLS()
+			} else {
+				server.Start()
+			}
+			defer server.Close()
+			freeze := func(at string) {
+				if at == c.while {
+					ahead.Store(c.frozen)
+				}
+			}
+			transport := server.Client().Transport.(*http.Transport).Clone()
+			transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+				freeze(dialling)
+				return new(net.Dialer).DialContext(ctx, network, address)
+			}
+			client := &http.Client{Transport: guard.Transport(transport)}
+			under(t, &ahead, func(ctx context.Context) {
+				ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaderField: func(string, []string) { freeze(writing) }})
+				r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/charges/ch_1/capture", strings.NewReader(c.body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				response, err := client.Do(r)
+				if c.whole == 0 {
+					if err == nil || errors.Is(err, idem.ErrLeaseOver) != (c.heads == 0) {
+						t.Errorf("%v, want that it says that nothing was sent: %v", err, c.heads == 0)
+					}
+					return
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				answer, err := io.ReadAll(response.Body)
+				if err = errors.Join(err, response.Body.Close()); err != nil || string(answer) != "charged" {
+					t.Errorf("%q, %v", answer, err)
+				}
+			})
+			transport.CloseIdleConnections()
+			server.Close() // waits for what it serves
+			if heads.Load() > c.heads || whole.Load() != c.whole {
+				t.Errorf("%d requests, %d of them whole; want %d at most, %d", heads.Load(), whole.Load(), c.heads, c.whole)
+			}
+		})
+	}
+}
+
+// resending is a transport that sends a request again when its connection breaks, as net/http does.
+type resending struct{ between func() }
+
+func (b resending) RoundTrip(r *http.Request) (*http.Response, error) {
+	if _, err := io.ReadAll(r.Body); err != nil {
+		return nil, err
+	}
+	b.between()
+	again, err := r.GetBody()
+	if err == nil {
+		_, err = io.ReadAll(again)
+	}
+	return &http.Response{StatusCode: http.StatusCreated, Body: http.NoBody}, err
+}
+
+// The first sending may have had its effect: the error does not say that nothing was sent.
+func TestACallThatIsSentAgainLeavesUnderTheLeaseToo(t *testing.T) {
+	for _, frozen := range []int64{0, 3600} {
+		var ahead atomic.Int64
+		client := &http.Client{Transport: guard.Transport(resending{func() { ahead.Store(frozen) }})}
+		under(t, &ahead, func(ctx context.Context) {
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://provider.example/charges", strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := client.Do(r)
+			if (err != nil) != (frozen > 0) || errors.Is(err, idem.ErrLeaseOver) {
+				t.Errorf("frozen for %d s: %v", frozen, err)
+			}
+			if err == nil {
+				_ = response.Body.Close()
+			}
+		})
+	}
+}
+
+// A transport that calls no hooks may have sent what has no body when the lease ends.
+func TestWhatATransportWithoutHooksSentIsNotCalledUnsent(t *testing.T) {
+	for body, unsent := range map[string]bool{"": false, "{}": true} {
+		var ahead atomic.Int64
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			ahead.Store(3600)
+			if r.Body != nil && r.Body != http.NoBody {
+				_, err := io.ReadAll(r.Body)
+				return nil, err
+			}
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		under(t, &ahead, func(ctx context.Context) {
+			ctx, end := context.WithCancelCause(ctx)
+			defer end(nil)
+			if body == "" {
+				end(idem.ErrLeaseOver) // as a handler's context ends
+			}
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://provider.example/charges/ch_1/capture", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = guard.Transport(base).RoundTrip(r); err == nil || errors.Is(err, idem.ErrLeaseOver) != unsent {
+				t.Errorf("a body %q: %v, want that it was not sent: %v", body, err, unsent)
+			}
+		})
+	}
+}
+
+// roundTripper makes one of a function.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

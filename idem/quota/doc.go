@@ -19,8 +19,8 @@
 // # How instances share a limit
 //
 // An instance takes rights in blocks. It adds a block to a counter, and reads the sum in the same call. The part of
-// its block that lies within the limit may then be given to requests, without further calls. A limit is therefore
-// never exceeded, however many instances add at the same time, and no instance depends on another.
+// its block that lies within the limit may then be given to requests, without further calls. The rights of one counter
+// are therefore never exceeded, however many instances add at the same time, and no instance depends on another.
 //
 // A block is an eighth of the rights that the instance used lately, and at most a twentieth of the limit. Most
 // requests therefore make no call. A tenant that stays below four fifths of its limit is never refused because other
@@ -33,7 +33,16 @@
 // incomplete windows at both ends, and s is the largest difference between the instances' clocks, in windows, rounded
 // up. Clock differences move rights in time; they add none in the long run.
 //
-// Active keys are counted by the hour, in one counter for each day. A key counts for Config.ActiveFor and up to one
+// # How exact a limit of active keys is
+//
+// Active keys are counted by the hour, in one counter for each day. At the turn of an hour an instance whose clock is
+// ahead begins the next one with the sum of those before, while an instance that is behind still adds to the last one.
+// A tenant that uses up its limit within the difference of two clocks (or the moment by which a read is old) may there
+// get more than its limit, and twice as much at most. The surplus counts like other keys: within 5 minutes it is
+// seen, and nothing more is admitted until enough of them are active no longer. At any other time the limit is never
+// exceeded.
+//
+// A key counts for Config.ActiveFor and up to one
 // hour more, less the minutes for which unused rights outlive their hour. A key counts for that long even if its
 // operation ends early or never ends. Rights that an instance has not used are given back; those of an instance that
 // dies count as keys.

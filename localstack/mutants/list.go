@@ -31,6 +31,7 @@ var (
 	ofScope       = []Tests{{Packages: "./idem", Skip: diagrams}}
 	ofWebhook     = []Tests{{Packages: "./idem/webhook"}}
 	ofQuota       = []Tests{{Packages: "./idem/quota ./idem/quota/dynamoquota"}}
+	ofGuard       = []Tests{{Packages: "./idem/guard"}}
 	ofCall        = []Tests{{Packages: "./idem/outbox/call"}}
 	ofOutbox      = []Tests{{Packages: "./idem/outbox"}, {Packages: "./idem/sim"}}
 	ofMiddleware  = []Tests{{Packages: "./idem/middleware"}}
@@ -65,7 +66,7 @@ func Listed() []Mutant {
 		of(ofStore, fences), of(ofStore, transactions), of(ofStore, replies), of(ofStore, settlements),
 		of(ofProtocol, decisions), of(ofProtocol, deliveries), of(ofCuts, people), of(ofRows, rows),
 		of(ofFingerprint, fingerprints), of(ofScope, scopes), of(ofWebhook, webhooks), of(ofQuota, quotas),
-		of(ofCall, calls), of(ofOutbox, outcomes), of(ofMiddleware, replays), of(ofFunction, functions), of(ofEngine, executions), of(ofSeal, seals), of(ofCache, caches), of(ofClient, journals), of(ofPython, pythons),
+		of(ofCall, calls), of(ofGuard, guards), of(ofOutbox, outcomes), of(ofMiddleware, replays), of(ofFunction, functions), of(ofEngine, executions), of(ofSeal, seals), of(ofCache, caches), of(ofClient, journals), of(ofPython, pythons),
 		of(ofMiddleware, comparisons), of(ofScope, bounds), of(ofFront, fronts), of(ofOperator, stories), of(ofStore, wires), of(ofQueue, holds), of(ofPayments, acknowledgements), of(ofAPIKeys, apiKeys), of(ofStage, productions), of(ofApplication, applications),
 		of(ofSimulator, removals), of(ofLateStories, removalsOfLeases), of(ofSimulator, compared), of(ofManyStories, resources),
 		of(ofExamples, mountings), of(ofMiddleware, refusals), of(ofLosses, losses), of(ofBalances, balances),

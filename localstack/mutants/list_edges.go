@@ -7,6 +7,7 @@ const (
 	signatureFile = "idem/webhook/signature.go"
 	verifyFile    = "idem/webhook/webhook.go"
 	providerFile  = "idem/outbox/call/call.go"
+	lookFile      = "idem/internal/lastlook/lastlook.go"
 	answerFile    = "idem/middleware/answer.go"
 	observeFile   = "idem/middleware/observe.go"
 	envelopeFile  = "idem/seal/envelope.go"
@@ -82,19 +83,19 @@ var calls = []Mutant{
 		req.Header.Set("Idempotency-Key", string(r.Key))
 	}`},
 	{Name: "a request may be sent twice", File: providerFile, Old: "	req.GetBody = nil\n", New: ""},
-	{Name: "a lost connection says that nothing happened", File: providerFile, Old: "	return !h.connected.Load() && (h.asked", New: "	return (h.asked"},
-	{Name: "what a transport without hooks sent was never sent", File: providerFile, Old: "(h.asked.Load() || idle || errors.Is(err, ErrNotSent))", New: "(h.asked.Load() || idle || err != nil)"},
+	{Name: "a lost connection says that nothing happened", File: providerFile, Old: "	return !looks.Connected.Load() && (looks.Asked", New: "	return (looks.Asked"},
+	{Name: "what a transport without hooks sent was never sent", File: providerFile, Old: "(looks.Asked.Load() || idle || errors.Is(err, ErrNotSent))", New: "(looks.Asked.Load() || idle || err != nil)"},
 	{Name: "another library's transport is net/http's", File: providerFile, Old: "	_, standard := transport.(*http.Transport)\n	return standard\n", New: "	return transport != nil\n"},
-	{Name: "a body that was read counts as unread", File: providerFile, Old: "c.standard() && !body.read.Load()", New: "c.standard()"},
-	{Name: "a refused connection leaves open what was sent", File: providerFile, Old: "(h.asked.Load() || idle ||", New: "(idle && h.asked.Load() ||"},
+	{Name: "a body that was read counts as unread", File: providerFile, Old: "c.standard() && !body.Begun()", New: "c.standard()"},
+	{Name: "a refused connection leaves open what was sent", File: providerFile, Old: "(looks.Asked.Load() || idle ||", New: "(idle && looks.Asked.Load() ||"},
 	{Name: "half an answer is evidence", File: providerFile, Old: "	if err != nil {\n		return outbox.Ambiguous{Cause: fmt.Errorf(\"call: answer %d: %w\"", New: "	if err != nil && len(body) == 0 {\n		return outbox.Ambiguous{Cause: fmt.Errorf(\"call: answer %d: %w\""},
 	{Name: "an unlisted status is a refusal", File: providerFile, Old: "	return outbox.Ambiguous{Cause: cause}\n}", New: "	return outbox.Refused{Cause: cause}\n}"},
 	{Name: "an answer that contradicts itself is evidence", File: providerFile, Old: "		if err := r.Check(declined, body); err != nil {", New: "		if err := r.Check(declined, body); err != nil && len(body) == 0 {"},
 	{Name: "an answer without a reference is evidence", File: providerFile, Old: "			return outbox.Ambiguous{Cause: fmt.Errorf(\"call: answer %d can't be read\", res.StatusCode)}\n", New: "			reference = \"\"\n"},
-	{Name: "the head of a call that was frozen leaves", File: providerFile, Old: "				_ = (*alone).Close() // what it says changes nothing\n", New: ""},
-	{Name: "the head of a call that was frozen leaves over HTTP/2", File: providerFile, Old: "				h.stop(errLate)\n			}\n		},\n		WroteHeaderField", New: "				_ = errLate\n			}\n		},\n		WroteHeaderField"},
-	{Name: "a late call over HTTP/2 closes a connection that others use", File: providerFile, Old: "				h.alone.Store(nil)\n", New: "				_ = h.alone.Load()\n"},
-	{Name: "the body of a call that was frozen leaves", File: providerFile, Old: "	if !w.read.Swap(true) && w.late() {", New: "	if !w.read.Swap(true) && false {"},
+	{Name: "the head of a call that was frozen leaves", File: lookFile, Old: "				_ = (*alone).Close() // what it says changes nothing\n", New: ""},
+	{Name: "the head of a call that was frozen leaves over HTTP/2", File: lookFile, Old: "			_ = l.over() // it ends", New: "			// it ends"},
+	{Name: "a late call over HTTP/2 closes a connection that others use", File: lookFile, Old: "				l.alone.Store(nil)\n", New: "				_ = l.alone.Load()\n"},
+	{Name: "the body of a call that was frozen leaves", File: lookFile, Old: "	if !b.read.Swap(true) {\n", New: "	if !b.read.Swap(true) && false {\n"},
 	{Name: "a call's deadline is counted from when it is made", File: "idem/outbox/provider.go", Old: "context.WithDeadline(caller, deadline)", New: "context.WithTimeout(caller, x.cfg.CallTimeout)"},
 	{Name: "an empty body is sent", File: providerFile, Old: "	if len(r.Body) == 0 {\n		return nil, errEmptyBody\n	}\n", New: ""},
 }
@@ -191,12 +192,21 @@ var caches = []Mutant{
 	{Name: "a caller changes what is kept", File: entryFile, Old: "slices.Clone(r.Response.Header), bytes.Clone(r.Response.Body)", New: "slices.Clone(r.Response.Header), bytes.TrimSpace(r.Response.Body)"},
 }
 
+// guards: which calls of a wrapped handler leave.
+var guards = []Mutant{
+	{Name: "a call that was frozen while it connected leaves", File: "idem/guard/guard.go", Old: "t.base.RoundTrip(watched(r.WithContext(ctx), looks))", New: "t.base.RoundTrip(r)"},
+	{Name: "what is sent again is not looked at", File: "idem/guard/guard.go", Old: "			return looks.Body(body), nil\n", New: "			return body, nil\n"},
+	{Name: "a call of which a part has left was not sent", File: "idem/guard/guard.go", Old: "		case looks.Left.Load() || !looks", New: "		case !looks"},
+}
+
 // journals: a named operation has one key.
 var journals = []Mutant{
 	{Name: "a process that was slower keeps its own key", File: journalFile, Old: "			entry, err = j.resume(operation)\n", New: "			return fresh, false, nil\n"},
 	{Name: "an entry of another operation is taken", File: journalFile, Old: "err != nil || kept.Operation != operation || kept.Key", New: "err != nil || kept.Key"},
 	{Name: "a second caller leaves no mark", File: journalFile, Old: "		_, err = file.WriteString(\"\\n\")\n", New: "		_ = shared\n"},
-	{Name: "what net/http sent again counts as sent once", File: "idem/client/transport.go", Old: "s.budget.attempts != 1 || s.sends.Load() > 1 || s.op", New: "s.budget.attempts != 1 || s.op"},
+	{Name: "what net/http sent again counts as sent once", File: "idem/client/transport.go", Old: "s.budget.attempts == 1 && s.sends.Load() <= 1 && s", New: "s.budget.attempts == 1 && s"},
+	{Name: "an ended context proves that no earlier call was sent", File: "idem/client/transport.go", Old: "if s.unused(req.Context()) {", New: "if s != nil {"},
+	{Name: "a journal that can't be read proves that no earlier call was sent", File: "idem/client/key.go", Old: "refused.Earlier = true // what", New: "refused.Earlier = false // what"},
 	{Name: "a certificate that fails when net/http sends again proves that nothing was sent", File: "idem/client/transport.go", Old: "s.sends.Load() == 0 && s.first(ctx)", New: "s.first(ctx)"},
 	{Name: "a key is sent at any age", File: "idem/client/transport.go", Old: "age > s.t.cfg.KeyAgeMax || age", New: "age > s.t.cfg.KeyAgeMax<<20 || age"},
 	{Name: "a key from the future is young", File: "idem/client/transport.go", Old: " || age < -idem.FirstSentSkew {", New: " || age < -idem.FirstSentSkew<<20 {"},

@@ -20,17 +20,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptrace"
 	"slices"
 	"strconv"
-	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/internal/clock"
+	"github.com/idem-go/idem-aws/idem/internal/lastlook"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
@@ -131,28 +128,27 @@ type Request struct {
 // The context's end bounds it. A process that was frozen until after its deadline sends nothing, and the outcome is ambiguous unless
 // that was seen at once. See Config.Transport for HTTP/2.
 func (c *Client) Post(ctx context.Context, r Request) outbox.Outcome {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	seen := hooks{late: c.over(ctx), stop: stop}
-	ctx = httptrace.WithClientTrace(ctx, seen.trace())
+	late := c.late(ctx)
+	looks, ctx, stop := lastlook.New(ctx, late)
+	defer stop()
 	req, err := newRequest(ctx, r)
 	if err != nil {
 		return outbox.Refused{Cause: err}
 	}
-	body := &watched{ReadCloser: req.Body, late: seen.late}
+	body := looks.Body(req.Body)
 	req.Body = body
 	if err := ctx.Err(); err != nil {
 		return outbox.NotExecuted{Unsent: true, Cause: fmt.Errorf("call: never sent: %w", err)}
 	}
-	if seen.late() {
-		return outbox.NotExecuted{Unsent: true, Cause: fmt.Errorf("call: never sent: %w", errLate)}
+	if err := late(); err != nil {
+		return outbox.NotExecuted{Unsent: true, Cause: fmt.Errorf("call: never sent: %w", err)}
 	}
 	res, err := c.http.Do(req)
 	if err != nil && errors.Is(context.Cause(ctx), errLate) {
 		err = errLate
 	}
 	switch {
-	case err != nil && seen.unsent(err, c.standard() && !body.read.Load()):
+	case err != nil && unsent(looks, err, c.standard() && !body.Begun()):
 		return outbox.NotExecuted{Unsent: true, Cause: fmt.Errorf("call: never sent: %w", err)}
 	case err != nil:
 		return outbox.Ambiguous{Cause: fmt.Errorf("call: %w", err)}
@@ -164,46 +160,11 @@ func (c *Client) Post(ctx context.Context, r Request) outbox.Outcome {
 // ErrNotSent is what the error of a [Config].Transport wraps to say that it sent nothing.
 var ErrNotSent = errors.New("call: the transport sent nothing")
 
-// hooks hear from a transport by net/http/httptrace, and take the last looks at the clock.
-type hooks struct {
-	// asked says that it looked for a connection, so that the hooks work; connected that it got one.
-	asked, connected atomic.Bool
-	// alone is the connection, where it carries no other request meanwhile.
-	alone atomic.Pointer[net.Conn]
-	late  func() bool
-	stop  context.CancelCauseFunc
-}
-
-func (h *hooks) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
-		GetConn: func(string) { h.asked.Store(true) },
-		GotConn: func(got httptrace.GotConnInfo) {
-			h.connected.Store(true)
-			h.alone.Store(&got.Conn)
-			if h.late() { // HTTP/2 looks at the context right before it sends the head
-				h.stop(errLate)
-			}
-		},
-		WroteHeaderField: func(name string, _ []string) {
-			if strings.HasPrefix(name, ":") { // HTTP/2: other requests use the connection at the same time
-				h.alone.Store(nil)
-			}
-		},
-		// Over HTTP/1.1 the head is in a buffer then, and net/http sends it before anybody reads the body. A closed connection stops it.
-		WroteHeaders: func() {
-			if alone := h.alone.Load(); alone != nil && h.late() {
-				h.stop(errLate)
-				_ = (*alone).Close() // what it says changes nothing
-			}
-		},
-	}
-}
-
 // unsent says that a request which ended in the error was never sent: without a connection nothing can have been, after a refused
 // dial, an unknown name, a failed handshake. idle says that net/http's own transport did not begin to read the body: it refuses
 // some requests before it looks for a connection.
-func (h *hooks) unsent(err error, idle bool) bool {
-	return !h.connected.Load() && (h.asked.Load() || idle || errors.Is(err, ErrNotSent))
+func unsent(looks *lastlook.Looks, err error, idle bool) bool {
+	return !looks.Connected.Load() && (looks.Asked.Load() || idle || errors.Is(err, ErrNotSent))
 }
 
 // standard says that the transport is net/http's own. http.DefaultTransport may be replaced at any time.
@@ -216,30 +177,19 @@ func (c *Client) standard() bool {
 	return standard
 }
 
-// over says whether the context's deadline has come by either clock: while a process is frozen, its timers and the monotonic clock may
-// stand still.
-func (c *Client) over(ctx context.Context) func() bool {
+// late returns errLate once the context's deadline has come by either clock: while a process is frozen, its timers and the monotonic
+// clock may stand still, and whoever took its absence for proof may have called.
+func (c *Client) late(ctx context.Context) func() error {
 	deadline, bounded := ctx.Deadline()
-	return func() bool { return bounded && clock.Over(deadline, c.now()) }
-}
-
-// watched is a body of which it is known whether anybody began to read it. It never leaves after its deadline: a process that was
-// frozen until then would call beside whoever took its absence for proof. The head may have left before it is read: see hooks.
-type watched struct {
-	io.ReadCloser
-	late func() bool
-	read atomic.Bool
+	return func() error {
+		if bounded && clock.Over(deadline, c.now()) {
+			return errLate
+		}
+		return nil
+	}
 }
 
 var errLate = errors.New("call: the process was held up until after the call's deadline")
-
-// Read implements io.Reader.
-func (w *watched) Read(p []byte) (int, error) {
-	if !w.read.Swap(true) && w.late() {
-		return 0, errLate
-	}
-	return w.ReadCloser.Read(p)
-}
 
 var errEmptyBody = errors.New("call: the request must have a body: net/http may send a request without one twice")
 

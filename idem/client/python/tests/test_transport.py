@@ -83,6 +83,14 @@ class Bodies(unittest.TestCase):
             self.assertEqual(refused.exception.code, "body_refused")
         self.assertEqual(base.asked, [])
 
+    def test_a_stream_that_is_too_long_proves_nothing_about_an_earlier_call(self) -> None:
+        base = Answering()
+        for unknown, named in ((False, {}), (True, {"extensions": idem_client.operation("a")}), (True, {"extensions": idem_client.with_key("k")}), (True, {"headers": {"Idempotency-Key": "k"}})):
+            with self.assertRaises(idem_client.BodyRefusedError) as refused:
+                client(base, body_bytes_max=10).post(URL, content=iter([b"12345", b"678901"]), **named)
+            self.assertEqual((refused.exception.unknown, "earlier" in str(refused.exception)), (unknown, unknown))
+        self.assertEqual(base.asked, [])
+
     def test_an_answer_of_too_many_bytes_is_not_asked_for_again(self) -> None:
         base = Answering(httpx.Response(201, content=b"x" * 11))
         with self.assertRaises(idem_client.GaveUpError) as ended:
@@ -107,6 +115,22 @@ class Keys(unittest.TestCase):
         answer = client(base, follow_redirects=True).post(URL, json={})
         self.assertEqual(len(set(base.keys)), 1)
         self.assertEqual(base.keys[1], f'"{idem_client.key_of(answer)}"')
+
+    def test_an_error_of_a_redirect_that_is_followed_is_unknown(self) -> None:
+        base = Answering(httpx.Response(303, headers={"Location": "/elsewhere"}), httpx.ConnectError("a bad certificate"))
+        with self.assertRaises(idem_client.GaveUpError) as ended:
+            client(base, follow_redirects=True).post(URL, json={})
+        self.assertEqual([request.method for request in base.asked], ["POST", "GET"])
+        self.assertEqual(base.keys[0], f'"{ended.exception.key}"')
+        self.assertIsInstance(ended.exception.__cause__, httpx.ConnectError)
+        with self.assertRaises(httpx.ConnectError):
+            client(Answering(httpx.ConnectError("down"))).get(URL)
+
+    def test_a_login_page_after_a_lost_attempt_is_no_answer(self) -> None:
+        base = Answering(httpx.ReadError("lost"), httpx.Response(302, headers={"Location": "/login"}))
+        with self.assertRaises(idem_client.GaveUpError) as ended:
+            client(base, follow_redirects=True).post(URL, json={})
+        self.assertEqual((ended.exception.reason, ended.exception.status), ("unproven", 302))
 
     def test_the_same_request_sent_again_has_the_same_key_and_another_has_not(self) -> None:
         base = Answering(httpx.Response(201), httpx.Response(201), httpx.Response(201))
@@ -528,6 +552,30 @@ class Journals(unittest.TestCase):
             cause = refused.exception.__cause__
             self.assertTrue(isinstance(cause, idem_client.JournalError) and cause.code == "journal_full")
             self.assertEqual(base.asked, [])
+
+    def test_what_this_call_did_not_send_because_of_its_key_an_earlier_one_may_have(self) -> None:
+        class Broken(MemoryJournal):
+            def begin(self, operation: str, fresh: Entry) -> tuple[Entry, bool]:
+                raise idem_client.JournalError("journal_unreadable", "torn")
+
+        base, full = Answering(), MemoryJournal(1)
+        full.begin("a", Entry("k1", time.time()))
+        name, key = idem_client.operation, idem_client.with_key
+        for unknown, journal, named in (
+            (True, Broken(), name("b")),
+            (True, None, name("b")),
+            (False, full, name("b")),
+            (True, full, {**name("b"), **key("k2")}),
+            (True, full, {**name("a"), **key("k2")}),
+            (False, full, name("")),
+            (True, full, {**name(""), **key("k2")}),
+            (False, full, key("schlüssel")),
+            (True, full, {**name("a"), **key("schlüssel")}),
+        ):
+            with self.assertRaises(idem_client.KeyRefusedError) as refused:
+                client(base, journal=journal).post(URL, extensions=named)
+            self.assertEqual((refused.exception.unknown, "earlier" in str(refused.exception)), (unknown, unknown), named)
+        self.assertEqual(base.asked, [])
 
     def test_a_file_that_is_no_entry_is_an_error(self) -> None:
         journal = FileJournal(self.path)

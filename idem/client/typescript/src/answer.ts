@@ -72,6 +72,11 @@ export const retried = [408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 5
 /** The codes that say, by themselves, what became of the request: asking again gets the same. */
 const decided = ["idempotency_response_not_kept", "idempotency_response_erased"];
 
+/** Whether an answer says that the key protects nothing there. */
+export function isUnprotected(headers: Headers): boolean {
+  return ["unprotected", "ignored"].includes(headers.get("Idempotency-Status") ?? "");
+}
+
 /**
  * Reads docs/semantics.md "On the wire" from the client's side. An answer from 300 on that is not stored decides nothing about an
  * attempt before: that may run still, and the server may have no record and no lease that keeps it from its commit.
@@ -81,8 +86,11 @@ export function judge({ status, headers, code }: Pick<Answer, "status" | "header
   if (headers.get("Idempotent-Replayed") === "true" || headers.has("Idempotency-Expires") || kept === "replayed") {
     return "answer"; // stored, whatever it says: asking again gets the same
   }
-  if (["unprotected", "ignored"].includes(kept) || (decided.includes(code) && kept !== "unknown")) {
-    return "answer"; // the key protects nothing there, or asking again gets the same
+  if (isUnprotected(headers)) {
+    return status >= 300 ? "unproven" : "answer"; // an attempt before was executed beside this one, if at all; so would be another one
+  }
+  if (decided.includes(code) && kept !== "unknown") {
+    return "answer"; // asking again gets the same
   }
   if (code === "idempotency_response_too_large" && kept !== "unknown") {
     return "unproven"; // asking again gets the same, but it is not stored

@@ -2,9 +2,9 @@
 // TypeScript without dependencies: fetch, and nothing else that is not in every runtime. Use it only for such APIs:
 // elsewhere a second request may be a second execution.
 
-import { isStatus, judge, read, respond, retried, type Answer } from "./answer.ts";
+import { isStatus, isUnprotected, judge, read, respond, retried, type Answer } from "./answer.ts";
 import {
-  AnswerTooLongError, ConfigError, ExpiredError, GaveUpError, KeyError, MismatchError, OutcomeUnknownError, ResponseError, type Last, type Reason,
+  AnswerTooLongError, ConfigError, ExpiredError, GaveUpError, JournalError, KeyError, MismatchError, OutcomeUnknownError, ResponseError, type Last, type Reason,
 } from "./errors.ts";
 import type { Begun, Entry, Journal } from "./journal.ts";
 import { keyLine, mintKey, type Syntax } from "./key.ts";
@@ -36,7 +36,7 @@ export interface Options extends Limits {
   readonly awaitMaxMs: number;
   /** Bounds an answer's body. Default 8 MiB. */
   readonly answerBytesMax: number;
-  /** The platform's, unless a test has others. It must not send a request twice by itself. */
+  /** The platform's, unless a test has others. It must not send a request twice by itself, and must follow no redirect that is `manual`. */
   readonly fetch: typeof fetch;
   /** The date, in milliseconds since 1970: for keys, the journal and dates in headers. */
   readonly now: () => number;
@@ -58,7 +58,7 @@ const defaults: Options = {
  * time. The operation is the caller's own id for it, such as "order-17/charge": the same id has the same key, after a
  * restart too, until `done`. Without it the key is the one given, or a new one. A given key counts as one that was used
  * before, since it may be that of an error: an answer that does not come from behind the key, such as a 401, then ends in a
- * GaveUpError.
+ * GaveUpError. A redirect of a POST or PATCH is an answer and never followed: another `redirect` than "manual" is a TypeError.
  */
 export interface Send extends Omit<RequestInit, "body" | "signal"> {
   readonly body?: string | Uint8Array;
@@ -103,7 +103,8 @@ export class Client {
   /**
    * Sends a POST or PATCH until it has an answer, with one key, and anything else as it is. A stored answer is an answer
    * whatever its status, and a redirect is one, too. Rejects with a MismatchError, an OutcomeUnknownError, an ExpiredError
-   * or a GaveUpError; with a KeyError, a TypeError or the signal's reason where nothing was sent.
+   * or a GaveUpError; with a KeyError, a TypeError or the signal's reason where this call sent nothing. The signal's reason says,
+   * and a KeyError that is not `unknown`, that no earlier call was sent either.
    */
   async fetch(url: string | URL, send: Send = {}): Promise<Response> {
     const { key, operation, signal, body, ...init } = send;
@@ -112,7 +113,10 @@ export class Client {
       return this.#options.fetch(url, whole);
     }
     const op = await this.#begin(new URL(url), whole, key, operation);
-    signal?.throwIfAborted();
+    if (signal?.aborted) {
+      if (await this.#unused(op)) throw signal.reason;
+      throw new GaveUpError(op.key, "canceled", 0, { status: 0, code: "", retryAfterMs: 0, cause: signal.reason });
+    }
     return this.#run(op);
   }
 
@@ -126,42 +130,46 @@ export class Client {
     return this.#sent.get(response)?.key;
   }
 
-  #journal(): Journal {
-    if (!this.#options.journal) throw new KeyError("a named operation needs Options.journal");
+  #journal(unknown = false): Journal {
+    if (!this.#options.journal) throw new KeyError("a named operation needs Options.journal", unknown);
     return this.#options.journal;
   }
 
   /** Finds or makes the operation's key, and checks all that can be checked before anything is sent. */
   async #begin(url: URL, whole: RequestInit, given: string | undefined, name: string | undefined): Promise<Operation> {
     if (url.protocol !== "http:" && url.protocol !== "https:") throw new TypeError("the URL must be http or https");
+    if (whole.redirect !== undefined && whole.redirect !== "manual") {
+      throw new TypeError(`redirect = ${whole.redirect}: must be manual for POST and PATCH, because what another place answers says nothing about the operation`);
+    }
     const now = this.#options.now();
     // A given key may be older: a time of first use would be a false proof that it is not.
     const fresh: Entry = given === undefined ? { key: mintKey(now), firstSent: now } : { key: given, givenAt: now };
-    keyLine(fresh.key, this.#options.syntax); // what can't be sent is not journalled
+    const named = name !== undefined && isName(name);
+    keyLine(fresh.key, this.#options.syntax, named); // what can't be sent is not journalled
     const headers = new Headers(whole.headers);
-    if (headers.has("Idempotency-Key")) throw new KeyError("the key goes into Send.key, not into a header");
+    if (headers.has("Idempotency-Key")) throw new KeyError("the key goes into Send.key, not into a header", named || given !== undefined);
     new Request(url, whole); // throws for what fetch would refuse
-    const { entry, resumed } = name === undefined ? { entry: fresh, resumed: false } : await this.#resume(name, fresh);
-    if (given !== undefined && entry.key !== given) throw new KeyError("the journal has another key for the operation");
-    headers.set("Idempotency-Key", keyLine(entry.key, this.#options.syntax));
+    const { entry, resumed } = name === undefined ? { entry: fresh, resumed: false } : await this.#resume(name, fresh, given !== undefined);
+    if (given !== undefined && entry.key !== given) throw new KeyError("the journal has another key for the operation", true);
+    headers.set("Idempotency-Key", keyLine(entry.key, this.#options.syntax, named));
     if (this.#options.sendFirstSent && entry.firstSent !== undefined && !headers.has("Idempotency-First-Sent")) {
       headers.set("Idempotency-First-Sent", new Date(entry.firstSent).toISOString().replace(/\.\d+Z$/, "Z"));
     }
     return {
-      url, init: { redirect: "manual", ...whole, headers }, signal: whole.signal ?? undefined, key: entry.key,
+      url, init: { ...whole, headers, redirect: "manual" }, signal: whole.signal ?? undefined, key: entry.key,
       seen: entry.firstSent ?? entry.givenAt ?? now, resumed: resumed || given !== undefined, journalled: name,
     };
   }
 
   /** Asks the journal for the operation's key. */
-  async #resume(name: string, fresh: Entry): Promise<Begun> {
-    const bytes = new TextEncoder().encode(name).byteLength;
-    if (bytes === 0 || bytes > operationBytesMax) throw new KeyError(`an operation is named by 1 to ${operationBytesMax} bytes`);
-    const journal = this.#journal();
+  async #resume(name: string, fresh: Entry, given: boolean): Promise<Begun> {
+    if (!isName(name)) throw new KeyError(`an operation is named by 1 to ${operationBytesMax} bytes`, given);
+    const journal = this.#journal(true);
     try {
       return await journal.begin(name, fresh);
     } catch (cause) {
-      throw new KeyError("the journal has no key for the operation", { cause });
+      const none = cause instanceof JournalError && cause.code === "journal_full"; // it was read, and has no entry
+      throw new KeyError("the journal has no key for the operation", given || !none, { cause });
     }
   }
 
@@ -185,7 +193,9 @@ export class Client {
         if (verdict === "mismatch") throw new MismatchError(op.key, last.status, last.code, !(await this.#first(op, pace)));
         if (verdict === "unknown") throw new OutcomeUnknownError(op.key, last.retryAfterMs);
         if (verdict === "expired") throw new ExpiredError(op.key, last.status);
-        if (verdict === "refused" || verdict === "unproven") throw gaveUp(verdict);
+        if (verdict === "refused" || verdict === "unproven") {
+          throw gaveUp(verdict, isUnprotected(answer.headers) ? new Error("the server says that the key protects nothing there: sending it again may execute again") : undefined);
+        }
       } else {
         if (op.signal?.aborted) throw gaveUp("canceled", op.signal.reason);
         if (neverSent(last.cause) && (await this.#first(op, pace))) throw last.cause;
@@ -197,12 +207,14 @@ export class Client {
     }
   }
 
-  /**
-   * Whether this is the only attempt ever made with the key. A second caller of the operation is in the journal before it
-   * sends.
-   */
+  /** Whether this is the only attempt ever made with the key. */
   async #first(op: Operation, pace: Pace): Promise<boolean> {
-    if (pace.attempts !== 1 || op.resumed) return false;
+    return pace.attempts === 1 && (await this.#unused(op));
+  }
+
+  /** Whether nobody else can have sent the key. A second caller of the operation is in the journal before it sends. */
+  async #unused(op: Operation): Promise<boolean> {
+    if (op.resumed) return false;
     if (op.journalled === undefined) return true;
     try {
       return (await this.#journal().alone(op.journalled, op.key)) === true;
@@ -310,6 +322,12 @@ function validate(options: Options): void {
     throw new ConfigError(`Options.keyAgeMaxMs = ${keyAgeMaxMs}: must be longer than elapsedMaxMs + attemptTimeoutMs = ${elapsedMaxMs + attemptTimeoutMs}`);
   }
   if (baseURL !== undefined && (!URL.canParse(baseURL) || baseURL.endsWith("/"))) throw new ConfigError(`Options.baseURL = ${baseURL}: must be a URL without a slash at its end`);
+}
+
+/** Whether a journal may have an operation of that name. */
+function isName(name: string): boolean {
+  const bytes = new TextEncoder().encode(name).byteLength;
+  return bytes > 0 && bytes <= operationBytesMax;
 }
 
 /** The request's headers without those about its body, its key or the form of its answer. */

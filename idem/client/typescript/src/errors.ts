@@ -121,13 +121,19 @@ export class GaveUpError extends IdempotencyError {
   }
 }
 
-/** The request was not sent because of its key, which the error does not name. */
+/** The request was not sent by this call because of its key, which the error does not name. */
 export class KeyError extends Error {
   override readonly name = "KeyError";
   readonly code = "key_refused" satisfies ErrorCode;
+  /**
+   * Whether an earlier call may have been sent: the request names an operation, and no journal said that it is new; or its key was
+   * given, and can be one that was sent. No new key may be used then.
+   */
+  readonly unknown: boolean;
 
-  constructor(rule: string, options?: ErrorOptions) {
-    super(`not sent: ${rule}`, options);
+  constructor(rule: string, unknown = false, options?: ErrorOptions) {
+    super(`${unknown ? "not sent by this call, but perhaps by an earlier one" : "not sent"}: ${rule}`, options);
+    this.unknown = unknown;
   }
 }
 

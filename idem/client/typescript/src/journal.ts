@@ -26,7 +26,9 @@ export interface Begun {
 export interface Journal {
   /**
    * Returns the operation's entry: the one that is there already (resumed), or else the fresh one, kept durably before it
-   * returns. Of several callers at once, in several processes too, all get the same. Rejecting means that nothing is sent.
+   * returns. Of several callers at once, in several processes too, all get the same. Rejecting means that nothing is sent: with
+   * the JournalError `journal_full` that the operation has no entry and there is no room for one; any other error proves nothing
+   * about earlier calls.
    */
   begin(operation: string, fresh: Entry): Promise<Begun>;
   /**

@@ -18,13 +18,13 @@ export function mintKey(now: number): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
-/** Writes a key as the value of the Idempotency-Key header, so that a server reads the same key. */
-export function keyLine(key: string, syntax: Syntax): string {
+/** Writes a key as the value of the Idempotency-Key header, so that a server reads the same key; unknown is that of a KeyError. */
+export function keyLine(key: string, syntax: Syntax, unknown: boolean): string {
   if (syntax === "opaque") {
     // Fetch strips spaces at the ends.
-    if (!/^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/.test(key)) throw new KeyError("an opaque key is 1 to 255 characters of printable ASCII, no space at its ends");
+    if (!/^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/.test(key)) throw new KeyError("an opaque key is 1 to 255 characters of printable ASCII, no space at its ends", unknown);
     return key;
   }
-  if (!/^[\x20-\x7e]{1,255}$/.test(key)) throw new KeyError("a key is 1 to 255 characters of printable ASCII");
+  if (!/^[\x20-\x7e]{1,255}$/.test(key)) throw new KeyError("a key is 1 to 255 characters of printable ASCII", unknown);
   return `"${key.replace(/[\\"]/g, "\\$&")}"`;
 }

@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import files, { mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { createRequire, syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -68,6 +69,45 @@ test("a signal that is aborted before anything is sent is the caller's reason, a
   assert.equal(asked.length, 0);
 });
 
+test("a signal that is aborted before this call sends anything proves nothing about an earlier one", async () => {
+  const { fetch, asked } = answering();
+  const reason = new Error("changed my mind");
+  const journal = new MemoryJournal();
+  const signal = AbortSignal.abort(reason);
+  const begin = (send) => new Client({ fetch, journal }).fetch(url, { ...post, signal, ...send }).catch((e) => e);
+  assert.equal(await begin({ operation: "new" }), reason);
+  await journal.begin("sent", { key: "k1", firstSent: Date.now() });
+  for (const [key, send] of [["k1", { operation: "sent" }], ["k2", { key: "k2" }]]) {
+    const error = await begin(send);
+    assert.ok(error instanceof GaveUpError && error.unknown && error.reason === "canceled" && error.attempts === 0 && error.cause === reason, inspect(error));
+    assert.equal(error.key, key);
+  }
+  assert.equal(asked.length, 0);
+});
+
+test("what this call did not send because of its key, an earlier one may have", async () => {
+  const { fetch, asked } = answering();
+  const broken = Object.assign(new MemoryJournal(), { begin: async () => Promise.reject(new JournalError("journal_unreadable", "torn")) });
+  const full = new MemoryJournal(1);
+  await full.begin("a", { key: "k1", firstSent: Date.now() });
+  for (const [unknown, journal, send] of [
+    [true, broken, { operation: "b" }],
+    [true, undefined, { operation: "b" }],
+    [false, full, { operation: "b" }],
+    [true, full, { operation: "b", key: "k2" }],
+    [true, full, { operation: "a", key: "k2" }],
+    [false, full, { operation: "" }],
+    [true, full, { operation: "", key: "k2" }],
+    [false, full, { key: "schlüssel" }],
+    [true, full, { operation: "a", key: "schlüssel" }],
+  ]) {
+    const error = await new Client({ fetch, journal }).fetch(url, { ...post, ...send }).catch((e) => e);
+    assert.ok(error instanceof KeyError && error.unknown === unknown, inspect([send, error]));
+    assert.equal(/earlier/.test(error.message), unknown);
+  }
+  assert.equal(asked.length, 0);
+});
+
 test("a signal that is aborted meanwhile leaves the outcome unknown, with the key to ask again by", async () => {
   const abort = new AbortController();
   const hang = (init) =>
@@ -100,6 +140,35 @@ test("an answer of too many bytes is not asked for again, and its outcome is unk
   const error = await new Client({ fetch, answerBytesMax: 10 }).fetch(url, post).catch((e) => e);
   assert.ok(error instanceof GaveUpError && error.reason === "permanent" && error.cause instanceof AnswerTooLongError);
   assert.equal(asked.length, 1);
+});
+
+test("no redirect of a POST is followed, whatever the caller asks for", async () => {
+  for (const redirect of [undefined, "manual"]) {
+    const { fetch, asked } = answering(new Response("paid"));
+    await new Client({ fetch }).fetch(url, { ...post, redirect });
+    assert.equal(asked[0].init.redirect, "manual");
+  }
+  const { fetch, asked } = answering();
+  const journal = new MemoryJournal();
+  for (const redirect of ["follow", "error"]) {
+    await assert.rejects(new Client({ fetch, journal }).fetch(url, { ...post, redirect, operation: "a" }), { name: "TypeError", message: /must be manual/ });
+  }
+  assert.deepEqual([asked.length, (await journal.begin("a", { key: "k" })).resumed], [0, false]);
+});
+
+test("a login page that a real server redirects to after a lost attempt is no answer", async (t) => {
+  const asked = [];
+  const server = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    if (asked.length === 1) request.socket.destroy();
+    else if (request.url === "/login") response.end("who are you?");
+    else response.writeHead(302, { Location: "/login" }).end();
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => server.close());
+  const error = await new Client(silent).fetch(`http://127.0.0.1:${server.address().port}/v1/payments`, { ...post, redirect: "manual" }).catch((e) => e);
+  assert.ok(error instanceof GaveUpError && error.reason === "unproven" && error.status === 302, inspect(error));
+  assert.deepEqual(asked, ["POST /v1/payments", "POST /v1/payments"]);
 });
 
 test("a redirect that a browser hides leaves the outcome unknown", async () => {
@@ -160,7 +229,7 @@ test("await asks with what the request was sent with, but for its body and its k
   const { fetch, asked } = answering(accepted, final);
   const client = new Client({ ...silent, fetch });
   const dispatcher = {}; // undici's: a client certificate, a proxy
-  const sent = { ...post, credentials: "include", mode: "cors", dispatcher, keepalive: true, integrity: "sha256-x", redirect: "error" };
+  const sent = { ...post, credentials: "include", mode: "cors", dispatcher, keepalive: true, integrity: "sha256-x", redirect: "manual" };
   const answer = await client.await(await client.fetch(url, { ...sent, headers: { Authorization: "Bearer a", "Content-Type": "application/json" } }));
   assert.equal(await answer.text(), "paid");
   const { headers, signal, ...init } = asked[1].init;

@@ -3,7 +3,7 @@
 
 import { createInterface } from "node:readline";
 
-import { Client, GaveUpError, IdempotencyError } from "@idem-go/client";
+import { Client, GaveUpError } from "@idem-go/client";
 import { FileJournal } from "@idem-go/client/file-journal";
 
 createInterface({ input: process.stdin }).on("line", async (line) => {
@@ -33,7 +33,7 @@ async function run(task) {
 }
 
 function describe(error) {
-  const told = { code: error.code ?? error.name, unknown: error instanceof IdempotencyError && error.unknown };
+  const told = { code: error.code ?? error.name, unknown: error.unknown === true };
   if (error.status !== undefined) told.status = error.status;
   if (error.problemCode) told.problem_code = error.problemCode;
   if (error.retryAfterMs) told.retry_after_ms = error.retryAfterMs;

@@ -65,14 +65,21 @@ _DECIDED = frozenset({"idempotency_response_not_kept", "idempotency_response_era
 """The codes that say, by themselves, what became of the request: asking again gets the same."""
 
 
+def is_unprotected(headers: httpx.Headers) -> bool:
+    """Whether an answer says that the key protects nothing there."""
+    return headers.get("Idempotency-Status", "") in ("unprotected", "ignored")
+
+
 def judge(status: int, headers: httpx.Headers, code: str) -> Verdict:
     """An answer from 300 on that is not stored decides nothing about an attempt before: that may run still, and the server may
     have no record and no lease that keeps it from its commit."""
     kept = headers.get("Idempotency-Status", "")  # says what the code says, also where the body was replaced
     if headers.get("Idempotent-Replayed") == "true" or headers.get("Idempotency-Expires") or kept == "replayed":
         return "answer"  # stored, whatever it says: asking again gets the same
-    if kept in ("unprotected", "ignored") or (code in _DECIDED and kept != "unknown"):
-        return "answer"  # the key protects nothing there, or asking again gets the same
+    if is_unprotected(headers):
+        return "unproven" if status >= 300 else "answer"  # an attempt before was executed beside this one, if at all; so would be another one
+    if code in _DECIDED and kept != "unknown":
+        return "answer"  # asking again gets the same
     if code == "idempotency_response_too_large" and kept != "unknown":
         return "unproven"  # asking again gets the same, but it is not stored
     if status in RETRIED:
@@ -109,5 +116,5 @@ def status_of(answer: Answer) -> Status | None:
     try:
         body = base64.b64decode(kept["body"], validate=True) if kept.get("body_encoding") == "base64" else kept["body"].encode()
         return Status(state, Answer(int(kept["status"]), httpx.Headers(kept.get("headers") or {}), body))
-    except (KeyError, ValueError, TypeError, AttributeError):
+    except (KeyError, ValueError, OverflowError, TypeError, AttributeError):  # OverflowError: a status of 1e999 is infinite
         return None

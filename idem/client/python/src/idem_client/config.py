@@ -124,8 +124,9 @@ def retry_after_of(headers: httpx.Headers, now: float) -> float:
         return 0.0
     try:
         at = parsedate_to_datetime(value)
-    except ValueError:
+        if at.tzinfo is None:
+            at = at.replace(tzinfo=timezone.utc)
+        seconds = at.timestamp()
+    except (ValueError, OverflowError):  # the second for a year or a zone that no date can have
         return 0.0
-    if at.tzinfo is None:
-        at = at.replace(tzinfo=timezone.utc)
-    return min(max(0.0, at.timestamp() - now), _RETRY_AFTER_MAX)
+    return min(max(0.0, seconds - now), _RETRY_AFTER_MAX)

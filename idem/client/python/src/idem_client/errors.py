@@ -93,13 +93,24 @@ class GaveUpError(IdempotencyError):
 
 
 class NotSentError(ValueError):
-    """The request was not sent."""
+    """The request was not sent by this call."""
 
     code: ClassVar[str]
+    unknown: bool
+    """Whether an earlier call may have been sent: the request names an operation, or its key was given. No new key may be used
+    then."""
+
+    def __init__(self, rule: str, unknown: bool = False) -> None:
+        super().__init__(rule)
+        self.unknown = unknown
+
+    def __str__(self) -> str:
+        return ("not sent by this call, but perhaps by an earlier one: " if self.unknown else "not sent: ") + super().__str__()
 
 
 class KeyRefusedError(NotSentError):
-    """The request was not sent because of its key, which the error does not name."""
+    """The request was not sent because of its key, which the error does not name. It is not `unknown` where the journal says
+    that a named operation is new, or where a given key can't be sent."""
 
     code = "key_refused"
 

@@ -43,7 +43,8 @@ class Journal(Protocol):
     def begin(self, operation: str, fresh: Entry) -> tuple[Entry, bool]:
         """Returns the operation's entry: the one that is there already (and True), or else the fresh one (and False),
         kept durably before it returns. Of several callers at once, in several processes too, all get the same. Raising
-        means that nothing is sent."""
+        means that nothing is sent: the JournalError `journal_full` that the operation has no entry and there is no room for
+        one; any other error proves nothing about earlier calls."""
 
     def alone(self, operation: str, key: str) -> bool:
         """Says whether the operation's entry still has the key, and no `begin` has returned it as resumed. The caller that

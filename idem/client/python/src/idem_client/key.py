@@ -30,10 +30,10 @@ def line_of(key: str, syntax: Syntax) -> str:
     """Writes a key as the value of the header, so that a server reads the same key."""
     if syntax == "opaque":
         if not _OPAQUE.fullmatch(key):
-            raise KeyRefusedError("not sent: an opaque key is 1 to 255 characters of printable ASCII, no space at its ends")
+            raise KeyRefusedError("an opaque key is 1 to 255 characters of printable ASCII, no space at its ends")
         return key
     if not _PRINTABLE.fullmatch(key):
-        raise KeyRefusedError("not sent: a key is 1 to 255 characters of printable ASCII")
+        raise KeyRefusedError("a key is 1 to 255 characters of printable ASCII")
     return '"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -48,5 +48,5 @@ def key_of(lines: list[str], syntax: Syntax) -> str | None:
         return value
     quoted = _QUOTED.fullmatch(value)
     if len(lines) > 1 or not quoted:
-        raise KeyRefusedError("not sent: the header Idempotency-Key is malformed")
+        raise KeyRefusedError("the header Idempotency-Key is malformed")
     return re.sub(r"\\(.)", r"\1", quoted[1])

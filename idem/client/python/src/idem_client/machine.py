@@ -14,9 +14,9 @@ from datetime import datetime, timezone
 import httpcore
 import httpx
 
-from .answer import RETRIED, Answer, judge, status_of
+from .answer import RETRIED, Answer, is_unprotected, judge, status_of
 from .config import Config, Pace, retry_after_of
-from .errors import AnswerTooLongError, BodyRefusedError, ExpiredError, GaveUpError, KeyRefusedError, MismatchError, OutcomeUnknownError, Reason
+from .errors import AnswerTooLongError, BodyRefusedError, ExpiredError, GaveUpError, JournalError, KeyRefusedError, MismatchError, OutcomeUnknownError, Reason
 from .journal import Entry
 from .key import key_of, line_of, mint
 
@@ -134,7 +134,13 @@ class _Operation:
 
 def send(config: Config, request: httpx.Request, body: bytes) -> Machine:
     """Sends a POST or PATCH until it has an answer, with one key."""
-    entry, resumed = yield from _begin(config, request)
+    try:
+        entry, resumed = yield from _begin(config, request)
+        headers = _headers(config, request, entry, len(body))
+    except KeyRefusedError as refused:
+        full = isinstance(refused.__cause__, JournalError) and refused.__cause__.code == "journal_full"  # it was read, and has no entry
+        refused.unknown = refused.unknown or (_is_name(request.extensions.get(OPERATION)) and not full)
+        raise
     times = (entry.first_sent, entry.given_at, config.now())
     seen = next(at for at in times if at is not None)
     pace = Pace(config, config.attempts_max, config.elapsed_max)
@@ -142,7 +148,6 @@ def send(config: Config, request: httpx.Request, body: bytes) -> Machine:
     # Kept in the request, so that a redirect, another round of authentication, await_final and a caller that sends the request
     # again have the same key, and its age.
     request.extensions = {**request.extensions, KEY: entry.key, ENTRY: entry, NOTHING: False}
-    headers = _headers(config, request, entry, len(body))
     while True:
         op.look()
         op.pace.attempts += 1
@@ -184,7 +189,8 @@ def _judged(op: _Operation, answer: Answer) -> Generator[Step, Reply, httpx.Resp
     if verdict == "expired":
         raise ExpiredError(op.key, op.status)
     if verdict == "refused" or verdict == "unproven":
-        raise op.gave_up(verdict)
+        bare = ValueError("the server says that the key protects nothing there: sending it again may execute again")
+        raise op.gave_up(verdict, bare if is_unprotected(answer.headers) else None)
     return None
 
 
@@ -203,26 +209,31 @@ def _begin(config: Config, request: httpx.Request) -> Generator[Step, Reply, tup
     if name is None:
         return fresh, given is not None
     if config.journal is None:
-        raise KeyRefusedError("not sent: a named operation needs a journal")
-    if not isinstance(name, str) or not 1 <= len(name.encode(errors="replace")) <= _OPERATION_BYTES_MAX:
-        raise KeyRefusedError(f"not sent: an operation is named by 1 to {_OPERATION_BYTES_MAX} bytes")
+        raise KeyRefusedError("a named operation needs a journal")
+    if not isinstance(name, str) or not _is_name(name):
+        raise KeyRefusedError(f"an operation is named by 1 to {_OPERATION_BYTES_MAX} bytes", given is not None)
     reply = yield Begin(name, fresh)
     if isinstance(reply, Lost):
-        raise KeyRefusedError("not sent: the journal has no key for the operation") from reply.cause
+        raise KeyRefusedError("the journal has no key for the operation", given is not None) from reply.cause
     assert isinstance(reply, tuple)
     entry, resumed = reply
     if given is not None and entry.key != given:
-        raise KeyRefusedError("not sent: the journal has another key for the operation")
+        raise KeyRefusedError("the journal has another key for the operation")
     return entry, resumed or given is not None
+
+
+def _is_name(name: object) -> bool:
+    """Whether a journal may have an operation of that name."""
+    return isinstance(name, str) and 1 <= len(name.encode(errors="replace")) <= _OPERATION_BYTES_MAX
 
 
 def _given(config: Config, request: httpx.Request) -> str | None:
     in_header = key_of(request.headers.get_list("Idempotency-Key"), config.syntax)
     in_extensions = request.extensions.get(KEY)
     if in_extensions is not None and not isinstance(in_extensions, str):
-        raise KeyRefusedError("not sent: a key is a string")
+        raise KeyRefusedError("a key is a string")
     if in_header is not None and in_extensions is not None and in_header != in_extensions:
-        raise KeyRefusedError("not sent: the header and the extensions have different keys")
+        raise KeyRefusedError("the header and the extensions have different keys", True)
     return in_extensions if in_header is None else in_header
 
 
@@ -234,6 +245,14 @@ def _headers(config: Config, request: httpx.Request, entry: Entry, length: int) 
     if headers.pop("Transfer-Encoding", None) is not None:
         headers["Content-Length"] = str(length)  # a stream that is kept now
     return headers
+
+
+def unknown_if_followed(request: httpx.Request, cause: Exception) -> None:
+    """Raises a GaveUpError where the request, such as the GET of a 303, follows the redirect of an operation: the error of what
+    the operation led to must not look like a proof that nothing was sent."""
+    entry = request.extensions.get(ENTRY)
+    if isinstance(entry, Entry):
+        raise GaveUpError(entry.key, "attempts", 1, 0, "", 0.0) from cause
 
 
 def consult(config: Config, step: Begin | Alone) -> Reply:
@@ -325,9 +344,16 @@ def declared(request: httpx.Request, most: int) -> None:
     """Refuses a stream that says that it is too long."""
     length = request.headers.get("Content-Length", "")
     if length.isdecimal() and int(length) > most:
-        raise too_long(most)
+        raise too_long(request, most)
 
 
-def too_long(most: int) -> BodyRefusedError:
+def too_long(request: httpx.Request, most: int) -> BodyRefusedError:
     """The error of a stream that is too long."""
-    return BodyRefusedError(f"not sent: the body is a stream of more than {most} bytes")
+    return refused_body(request, f"the body is a stream of more than {most} bytes")
+
+
+def refused_body(request: httpx.Request, rule: str) -> BodyRefusedError:
+    """The error of a body that can't be sent twice. An earlier call may have been sent, as far as the request shows that by
+    itself."""
+    named = "Idempotency-Key" in request.headers or any(request.extensions.get(name) is not None for name in (KEY, OPERATION))
+    return BodyRefusedError(rule, named and request.extensions.get(NOTHING) is not True)

@@ -13,8 +13,8 @@ import httpx
 
 from .answer import Answer
 from .config import Config
-from .errors import AnswerTooLongError, BodyRefusedError, KeyRefusedError
-from .machine import KEY, OPERATION, WITHOUT_KEY, Alone, Ask, Begin, Lost, Machine, Pause, Reply, consult, declared, follow, send, too_long
+from .errors import AnswerTooLongError, KeyRefusedError
+from .machine import KEY, OPERATION, WITHOUT_KEY, Alone, Ask, Begin, Lost, Machine, Pause, Reply, consult, declared, follow, refused_body, send, too_long, unknown_if_followed
 
 
 def operation(name: str) -> dict[str, Any]:
@@ -104,9 +104,13 @@ class IdempotencyTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Sends a POST or PATCH until it has an answer, and anything else as it is. Raises an IdempotencyError where there
-        is no answer, and a NotSentError or httpx's own error where nothing was sent."""
+        is no answer, and a NotSentError or httpx's own error where this call sent nothing."""
         if not _keyed(request):
-            return self._base.handle_request(request)
+            try:
+                return self._base.handle_request(request)
+            except Exception as cause:
+                unknown_if_followed(request, cause)
+                raise
         return self._drive(send(self._config, request, self._body(request)))
 
     def await_final(self, accepted: httpx.Response) -> httpx.Response:
@@ -175,12 +179,12 @@ class IdempotencyTransport(httpx.BaseTransport):
         except httpx.RequestNotRead:
             declared(request, self._config.body_bytes_max)
         if not isinstance(request.stream, httpx.SyncByteStream):
-            raise BodyRefusedError("not sent: the body is an asynchronous stream")
+            raise refused_body(request, "the body is an asynchronous stream")
         body = bytearray()
         for chunk in request.stream:
             body += chunk
             if len(body) > self._config.body_bytes_max:
-                raise too_long(self._config.body_bytes_max)
+                raise too_long(request, self._config.body_bytes_max)
         return bytes(body)
 
 
@@ -210,7 +214,11 @@ class AsyncIdempotencyTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """As IdempotencyTransport.handle_request."""
         if not _keyed(request):
-            return await self._base.handle_async_request(request)
+            try:
+                return await self._base.handle_async_request(request)
+            except Exception as cause:
+                unknown_if_followed(request, cause)
+                raise
         return await self._drive(send(self._config, request, await self._body(request)))
 
     async def await_final(self, accepted: httpx.Response) -> httpx.Response:
@@ -275,10 +283,10 @@ class AsyncIdempotencyTransport(httpx.AsyncBaseTransport):
         except httpx.RequestNotRead:
             declared(request, self._config.body_bytes_max)
         if not isinstance(request.stream, httpx.AsyncByteStream):
-            raise BodyRefusedError("not sent: the body is a synchronous stream")
+            raise refused_body(request, "the body is a synchronous stream")
         body = bytearray()
         async for chunk in request.stream:
             body += chunk
             if len(body) > self._config.body_bytes_max:
-                raise too_long(self._config.body_bytes_max)
+                raise too_long(request, self._config.body_bytes_max)
         return bytes(body)

@@ -1,0 +1,97 @@
+// Package lastlook looks once more, right before an HTTP request leaves, whether it still may. A process that was frozen while
+// it waited for a connection would otherwise send what it decided on long before: its timers and contexts stood still, too.
+package lastlook
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+)
+
+// Looks are those at one request. They hear from its transport by net/http/httptrace. Over HTTP/2 the head of a request may leave
+// after the last look at it, but not its body.
+type Looks struct {
+	// Asked says that the transport looked for a connection, so that it calls the hooks; Connected that it got one; Left that a part of
+	// the request may have left, in this attempt of the transport's or in one before.
+	Asked, Connected, Left atomic.Bool
+	// late returns why the request must not leave any more, nil while it may.
+	late func() error
+	stop context.CancelCauseFunc
+	// stopped is what late returned first. It stays: the end of the request is under way.
+	stopped atomic.Pointer[error]
+	// alone is the connection, where it carries no other request meanwhile.
+	alone atomic.Pointer[net.Conn]
+}
+
+// New returns the looks at a request and the context to send it with. What late returns is that context's cause once it was too
+// late. The caller ends the context by stop when it needs the response no longer.
+func New(ctx context.Context, late func() error) (l *Looks, looked context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	l = &Looks{late: late, stop: cancel}
+	return l, httptrace.WithClientTrace(ctx, l.trace()), func() { cancel(nil) }
+}
+
+// over returns why it is too late, and ends the request then.
+func (l *Looks) over() error {
+	if stopped := l.stopped.Load(); stopped != nil {
+		return *stopped
+	}
+	err := l.late()
+	if err != nil {
+		l.stopped.Store(&err)
+		l.stop(err)
+	}
+	return err
+}
+
+func (l *Looks) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		GetConn: func(string) { l.Asked.Store(true) },
+		GotConn: func(got httptrace.GotConnInfo) {
+			l.Connected.Store(true)
+			l.alone.Store(&got.Conn)
+			_ = l.over() // it ends the context, and HTTP/2 looks at that right before it sends the head
+		},
+		WroteHeaderField: func(name string, _ []string) {
+			if strings.HasPrefix(name, ":") { // HTTP/2: other requests use the connection at the same time
+				l.alone.Store(nil)
+			}
+		},
+		// Over HTTP/1.1 the head is in a buffer then, and net/http sends it before anybody reads the body. A closed connection stops it.
+		WroteHeaders: func() {
+			if alone := l.alone.Load(); alone != nil && l.over() != nil {
+				_ = (*alone).Close() // what it says changes nothing
+				return
+			}
+			l.Left.Store(true)
+		},
+	}
+}
+
+// Body returns the request's body, or one that is opened to send it again: of a request that is too late nothing is read. The head
+// may have left before.
+func (l *Looks) Body(body io.ReadCloser) *Body { return &Body{ReadCloser: body, looks: l} }
+
+// Body is a body of which it is known whether anybody began to read it.
+type Body struct {
+	io.ReadCloser
+	looks *Looks
+	read  atomic.Bool
+}
+
+// Begun says that somebody began to read it.
+func (b *Body) Begun() bool { return b.read.Load() }
+
+// Read implements io.Reader. It looks before the first byte only: once a part has left, an error would not say that nothing has.
+func (b *Body) Read(p []byte) (int, error) {
+	if !b.read.Swap(true) {
+		if err := b.looks.over(); err != nil {
+			return 0, err
+		}
+		b.looks.Left.Store(true)
+	}
+	return b.ReadCloser.Read(p)
+}
