@@ -211,8 +211,8 @@ func (e *Engine) limitedStatus(ctx context.Context, tenant string, id OperationI
 	return e.status(ctx, tenant, id)
 }
 
-// OnlyObserved is [storage.Record.OnlyObserved] by the engine's clock.
-func (e *Engine) OnlyObserved(r storage.Record) bool { return r.OnlyObserved(e.now()) }
+// OnlyObserved is [storage.Record.OnlyObserved] by the engine's clock and skew.
+func (e *Engine) OnlyObserved(r storage.Record) bool { return r.OnlyObserved(e.now(), e.cfg.ClockSkew) }
 
 // status is Status for reads of the engine's own.
 func (e *Engine) status(ctx context.Context, tenant string, id OperationID) (*storage.Record, error) {

@@ -399,6 +399,32 @@ func TestADeadLeaseOfAnObservedRequestPermitsNobodyWhoEnforces(t *testing.T) {
 	}
 }
 
+// The key of a dead lease is free when its retention is over by each instance's clock. Until then nobody resolves it, and whoever meets
+// it is told so: the client, an operator, and who looks at its status.
+func TestADeadLeaseOfAnObservedRequestIsToldAsSuchToItsEnd(t *testing.T) {
+	before := deadObserved(t, day)
+	after, ran := enforcing(t, before, idem.KindAtomic)
+	after.mux.Handle("GET /v1/operations/{id}", after.mw.Status(nil))
+	dead := before.mem.Records()[0]
+	after.later(dead.LeaseUntil.Add(day + time.Second).Sub(after.now())) // half of Config.ClockSkew
+	met := after.do(key(ask{})).is(t, 409, "unknown", header.CodeOutcomeUnknown)
+	if !strings.Contains(string(met.body), "before this API was protected") {
+		t.Errorf("nobody resolves it by itself: %s", met.body)
+	}
+	if log := after.log.String(); !strings.Contains(log, `"outcome":"only_observed"`) {
+		t.Errorf("no operator is told: %s", log)
+	}
+	after.shows("/v1/operations/"+string(dead.OperationID), "unknown")
+	after.later(time.Second)
+	if after.engine.OnlyObserved(dead) {
+		t.Error("it is only observed, though its key is free")
+	}
+	after.gets(key(ask{}), 201)
+	if len(ran.all) != 1 {
+		t.Errorf("ran %+v", ran.all)
+	}
+}
+
 // The key is held for as long as the policy said under which it was observed, also where the one that enforces keeps its records for less.
 func TestADeadLeaseOfAnObservedRequestEndsWithItsOwnRetention(t *testing.T) {
 	before := deadObserved(t, 2*day)

@@ -41,7 +41,7 @@ func (x Execution) judge(r Record, now Instant, c *Config) (Execution, Action) {
 	case r.State == InProgress && !r.RunsAgain():
 		return x.parkOther(r, c)
 	case !r.permits(c): // nothing is written: it is as it was for those who observe, and ends with its retention
-		return x.tell(Say{Code: NotKnown, State: Unknown, Op: r.Op})
+		return x.tell(Say{Code: NotKnown, State: Unknown, Op: r.Op, OnlyObserved: true})
 	}
 	return x.takeOver(r, now, c)
 }

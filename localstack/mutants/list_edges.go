@@ -152,6 +152,8 @@ var replays = []Mutant{
 	{Name: "proof about an observed record is proof about what ran beside it", File: "idem/protocol/change.go", Old: "		if r.State == Retryable || c.off(ProofIsOfAll) {", New: "		if r.State != Absent || c.off(ProofIsOfAll) {"},
 	{Name: "a dead lease that was only observed holds its key for ever", File: "idem/protocol/acquire.go", Old: "	case r.abandoned(now, c):", New: "	case r.abandoned(now, c) && r.State.Final():"},
 	{Name: "a dead lease that was only observed is held for as long as who meets it says", File: "idem/protocol/record.go", Old: "return cmp.Or(r.Retention, c.Life.Retention)", New: "return max(cmp.Or(r.Retention, c.Life.Retention), c.Life.Retention)"},
+	{Name: "a key that was only observed is being resolved in its last two seconds", File: "idem/protocol/acquire.go", Old: "Op: r.Op, OnlyObserved: true})", New: "Op: r.Op, OnlyObserved: now < r.Lease+r.Retention})"},
+	{Name: "the status of what was only observed says in its last two seconds that it runs", File: "idem/storage/record.go", Old: "r.Retention+skew", New: "r.Retention"},
 	{Name: "nobody hears of a key that was only observed", File: "idem/event.go", Old: "	if result != nil && result.OnlyObserved {", New: "	if result != nil && result.OnlyObserved && err != nil {"},
 	{Name: "the status of what was only observed says that it runs", File: "idem/middleware/status.go", Old: "	if m.engine.OnlyObserved(r) {", New: "	if m.engine.OnlyObserved(r) && r.State.Final() {"},
 	{Name: "an observed answer is taken out of use", File: "idem/protocol/change.go", Old: "r.RecordOnly && !r.Observed", New: "r.RecordOnly"},
