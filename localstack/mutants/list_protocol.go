@@ -25,6 +25,7 @@ var decisions = []Mutant{
 	{Name: "a key from before a loss of data takes over", File: acquireFile, Old: "	case x.Request.Barred:\n		return x.tell(Say{Code: Unavailable})\n	}\n	next", New: "	}\n	next"},
 	{Name: "a new key is not counted", File: acquireFile, Old: "	case !x.Asked:\n		return x.admit()\n", New: ""},
 	{Name: "a handler starts with no time left", File: acquireFile, Old: "	if now >= x.Plan.HandlerUntil || now >= r.Lease || r.State == Unknown {", New: "	if now >= r.Lease || r.State == Unknown {"},
+	{Name: "a handler that began late asks for more of its lease when that is over", File: "idem/protocol/lease.go", Old: "min(wait, left/2)", New: "min(wait, 2*left)"},
 	{Name: "a handler starts under a lease that is over", File: acquireFile, Old: "	if now >= x.Plan.HandlerUntil || now >= r.Lease || r.State == Unknown {", New: "	if now >= x.Plan.HandlerUntil || r.State == Unknown {",
 		Survives: "the lease is the one of the plan, which ends after HandlerUntil: the first condition holds before this one"},
 	{Name: "a handler starts under a record that was parked", File: acquireFile, Old: " || now >= r.Lease || r.State == Unknown {", New: " || now >= r.Lease {",
