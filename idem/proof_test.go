@@ -184,6 +184,29 @@ func TestOnesOwnReserveKeepsTheQuotasRight(t *testing.T) {
 	})
 }
 
+// So is one that an operator has fenced off before its resend: it was begun under this right, and its own execution takes it over.
+func TestAReserveThatWasFencedOffKeepsTheQuotasRight(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		quota := &counted{keys: 5}
+		w.engineOf(store, idem.Config{Quota: quota})
+		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+		lost := faulty.LoseReply()
+		store.On(faulty.Insert, 1, func(ctx context.Context, run func(context.Context) error) error {
+			err := lost(ctx, run)
+			r := w.only()
+			if _, free := w.engine.Free(t.Context(), r.Tenant, r.OperationID, r.Revision, "wanted it fenced off"); free != nil {
+				t.Error(free)
+			}
+			return err
+		})
+		w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
+		if quota.keys != 4 {
+			t.Errorf("%d rights left of 5, want 4", quota.keys)
+		}
+	})
+}
+
 // An instance whose clock is ahead must not execute anew while another one's promise to replay stands.
 func TestAnExpiredKeyIsFreeOnlyAfterTheSkew(t *testing.T) {
 	for _, op := range kinds {

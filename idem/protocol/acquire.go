@@ -141,7 +141,8 @@ func (x Execution) reserveDecided(v Verdict, in Input, c *Config) (Execution, Ac
 	switch v {
 	case Done:
 		return x.hold(x.At.W.Rec, in.Now, c)
-	case Conflict:
+	case Conflict: // with what its own reserve has become, in whoever's hands: that one has landed
+		x.NewKey = x.NewKey || x.Phase == Reserving && in.Reply.Rec.Op == x.At.W.Rec.Op && !c.off(NoQuotaKept)
 		return x.again(in.Reply.Rec, in.Now, c)
 	case Unclear:
 		return x.giveBack(in.Now, c)

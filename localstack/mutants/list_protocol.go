@@ -31,7 +31,7 @@ var decisions = []Mutant{
 	{Name: "a handler starts under a record that was parked", File: acquireFile, Old: " || now >= r.Lease || r.State == Unknown {", New: " || now >= r.Lease {",
 		Survives: "nobody parks a reserve before its lease is over on every clock, and then HandlerUntil is over, too"},
 	{Name: "a reserve without a reply counts as reserved", File: acquireFile, Old: "	case Unclear:\n		return x.giveBack(in.Now, c)\n	case Again, Nothing: // not reserved", New: "	case Unclear:\n		return x.hold(x.At.W.Rec, in.Now, c)\n	case Again, Nothing: // not reserved"},
-	{Name: "a lost race is won", File: acquireFile, Old: "	case Done:\n		return x.hold(x.At.W.Rec, in.Now, c)\n	case Conflict:\n		return x.again(in.Reply.Rec, in.Now, c)", New: "	case Done, Conflict:\n		return x.hold(x.At.W.Rec, in.Now, c)"},
+	{Name: "a lost race is won", File: acquireFile, Old: "NoQuotaKept)\n		return x.again(in.Reply.Rec, in.Now, c)", New: "NoQuotaKept)\n		return x.hold(x.At.W.Rec, in.Now, c)"},
 	{Name: "a try without a reply leaves no doubt", File: attemptFile, Old: "	case Lost:\n		a.Tainted = true\n", New: "	case Lost:\n"},
 	{Name: "a broken connection after a lost reply says that nothing happened", File: attemptFile, Old: "	case Broken, NotSent:\n		if !a.Persists && !tainted {", New: "	case Broken, NotSent:\n		if !a.Persists {"},
 	{Name: "contention after a lost reply says that nothing happened", File: attemptFile, Old: "!a.Persists && !tainted && a.Contended", New: "!a.Persists && a.Contended"},
