@@ -72,10 +72,7 @@ func (x *execution) result(ctx context.Context, say protocol.Say) (*Result, erro
 			result.RetryAfter = x.registered.retryInProgress(*r, translation.TimeOf(x.now()))
 		}
 	case protocol.NotKnown:
-		result.Outcome, result.RetryAfter = OutcomeUnknown, retryUnknown
-		if r := x.row(say.Op); r != nil {
-			result.OnlyObserved = r.OnlyObserved(translation.TimeOf(x.now()))
-		}
+		result.Outcome, result.RetryAfter, result.OnlyObserved = OutcomeUnknown, retryUnknown, say.OnlyObserved
 	case protocol.Mismatch: // nothing of the stored request is told to one that may not be its owner's; what differs is for the log
 		return &Result{Outcome: OutcomeMismatch, Differing: x.asked.differing}, nil
 	default:

@@ -211,8 +211,8 @@ func (e *Engine) limitedStatus(ctx context.Context, tenant string, id OperationI
 	return e.status(ctx, tenant, id)
 }
 
-// OnlyObserved is [storage.Record.OnlyObserved] by the engine's clock.
-func (e *Engine) OnlyObserved(r storage.Record) bool { return r.OnlyObserved(e.now()) }
+// OnlyObserved is [storage.Record.OnlyObserved] by the engine's clock and skew.
+func (e *Engine) OnlyObserved(r storage.Record) bool { return r.OnlyObserved(e.now(), e.cfg.ClockSkew) }
 
 // status is Status for reads of the engine's own.
 func (e *Engine) status(ctx context.Context, tenant string, id OperationID) (*storage.Record, error) {
@@ -241,7 +241,8 @@ func (e *Engine) status(ctx context.Context, tenant string, id OperationID) (*st
 // without asking the quota of look-ups. The polls are jittered and back off from 50 ms to 1 s. Where too many wait already
 // (Config.WaitsMax, Config.WaitsPerTenantMax), or the tenant is over its quota of waits, it returns at once what there is.
 func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait time.Duration) (*storage.Record, error) {
-	until := e.now().Add(wait)
+	clock := e.now()
+	until := clock.Add(wait)
 	r, err := e.status(ctx, tenant, id)
 	if err != nil || r == nil || r.State.Final() {
 		return r, err
@@ -258,10 +259,14 @@ func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait 
 				return r, err
 			}
 		}
-		left := until.Sub(e.now())
-		if left <= 0 || e.cfg.Pause(ctx, min(left, e.jitter(pollPause(try)))) != nil {
+		if now := e.now(); now.After(clock) { // as a driver's: it never goes back, and goes on while a pause does, whatever Config.Now says
+			clock = now
+		}
+		pause := min(until.Sub(clock), e.jitter(pollPause(try)))
+		if pause <= 0 || e.cfg.Pause(ctx, pause) != nil {
 			return r, nil
 		}
+		clock = clock.Add(pause)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -644,6 +645,24 @@ func TestAwaitHoldsForTheWholeWaitAndLooksOnceMore(t *testing.T) { // payments-a
 		r, err := w.engine.Await(t.Context(), "t", id, time.Second)
 		if took := time.Since(start); err != nil || r == nil || r.State != storage.StatePending || took < time.Second || took > time.Second+10*time.Millisecond {
 			t.Errorf("%+v, %v after %v; want it pending after 1 s", r, err, took)
+		}
+	})
+}
+
+// A clock that is set back holds nobody for longer than they asked for.
+func TestAwaitHoldsForNoLongerWhereTheClockIsSetBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		var set atomic.Int64
+		w.engineOf(store, idem.Config{Now: func() time.Time { return time.Now().Add(time.Duration(set.Load())) }})
+		id := w.do(w.register(idem.Operation{Kind: idem.KindDeferred}), request("{}"), w.handler(202)).OperationID
+		start := time.Now()
+		time.AfterFunc(time.Second, func() { set.Store(int64(-time.Hour)) })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		r, err := w.engine.Await(ctx, "t", id, 2*time.Second)
+		if took := time.Since(start); err != nil || r == nil || r.State != storage.StatePending || took > 2*time.Second+10*time.Millisecond {
+			t.Errorf("%+v, %v after %v; want it pending after 2 s", r, err, took)
 		}
 	})
 }

@@ -43,8 +43,14 @@ func eventLevel(name string) slog.Level {
 // the request had no fingerprint or no time.
 func (o *Registered) logEvent(ctx context.Context, req Request, x *execution, result *Result, err error) {
 	name, outcome := x.event(result, err)
+	if o.suppressed(req, name) {
+		return
+	}
+	if result != nil && result.OnlyObserved { // before the logger is asked about the request's own line, which is no error
+		x.tellOnlyObserved(ctx, result.OperationID)
+	}
 	logger, level := o.engine.cfg.Logger, eventLevel(name)
-	if !logger.Enabled(ctx, level) || o.suppressed(req, name) {
+	if !logger.Enabled(ctx, level) {
 		return
 	}
 	line := []slog.Attr{slog.String("operation", o.op.Name), slog.String("tenant", req.Tenant)}
@@ -61,9 +67,6 @@ func (o *Registered) logEvent(ctx context.Context, req Request, x *execution, re
 		line = append(line, slog.Any("error", err))
 	}
 	logger.LogAttrs(ctx, level, name, line...)
-	if result != nil && result.OnlyObserved {
-		x.tellOnlyObserved(ctx, result.OperationID)
-	}
 }
 
 // tellOnlyObserved raises the alarm about a key that is refused because it was only observed. Its record is in no queue, so that no

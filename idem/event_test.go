@@ -369,3 +369,25 @@ func TestEventsAskTheLoggerFirst(t *testing.T) {
 		}
 	}
 }
+
+// The alarm about a key that was only observed is an error: a logger that wants nothing less gets it, without the request's own line.
+func TestTheAlarmOfAnObservedKeyReachesALoggerOfErrors(t *testing.T) {
+	for level, want := range map[slog.Level]int{slog.LevelInfo: 2, slog.LevelWarn: 2, slog.LevelError: 1} {
+		bubble(t, func(t *testing.T) {
+			w := newWorld(t, nil)
+			lines := &levels{level: level}
+			config := idem.Config{Logger: slog.New(lines), ScopeSecret: make([]byte, 32)}
+			w.engineOf(w.mem, config)
+			observed := w.register(idem.Operation{Kind: idem.KindAtomic, Policy: idem.Observe(idem.IETF())})
+			_, _ = observed.Do(t.Context(), secret(), func(context.Context, *idem.Tx) (idem.Response, error) {
+				return idem.Response{}, errors.New("nothing happened")
+			})
+			lines.lines = 0
+			w.engineOf(w.mem, config)
+			w.want(w.do(w.register(idem.Operation{Kind: idem.KindAtomic}), secret(), w.handler(201)), idem.OutcomeUnknown, 0, "")
+			if lines.lines != want {
+				t.Errorf("%s: %d lines, want %d", level, lines.lines, want)
+			}
+		})
+	}
+}

@@ -48,6 +48,39 @@ func TestALivingWrappedHandlerKeepsItsLease(t *testing.T) {
 	})
 }
 
+// Who waited for its key begins late in a lease that counts from its own beginning, and asks for more of it before that is over.
+func TestAWrappedHandlerThatBeganLateKeepsItsLease(t *testing.T) {
+	for _, before := range []time.Duration{time.Second, 12 * time.Second, 19 * time.Second, 20 * time.Second} {
+		t.Run(before.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, _ := newFaultyWorld(t)
+				policy := idem.IETF()
+				policy.InFlight, policy.WaitMax = idem.InFlightWait, 25*time.Second
+				orders := w.register(idem.Operation{Kind: idem.KindWrapped, ReleaseOn: []int{503}, Policy: policy})
+				go func() {
+					_, _ = orders.Do(t.Context(), request("{}"), func(context.Context, *idem.Tx) (idem.Response, error) {
+						time.Sleep(before)
+						return idem.Response{Status: 503}, nil
+					})
+				}()
+				time.Sleep(time.Millisecond)
+				w.want(w.do(orders, request("{}"), func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
+					for second := range 60 {
+						time.Sleep(time.Second)
+						if err := idem.Leased(ctx); err != nil || ctx.Err() != nil {
+							t.Fatalf("after %d s: %v, context %v, though the store answers", second, err, context.Cause(ctx))
+						}
+						if state, err := w.engine.ParkDead(t.Context(), w.only().Key); state != "" || err != nil {
+							t.Fatalf("after %d s the sweep parked a living holder: %q, %v", second, state, err)
+						}
+					}
+					return idem.Response{Status: 201, Body: []byte("charged")}, nil
+				}), idem.OutcomeExecuted, 201, "charged")
+			})
+		})
+	}
+}
+
 // Where the platform kills at the deadline nobody renews: a lease that is over belongs to nobody.
 func TestNoLeaseIsRenewedWhereThePlatformKills(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -144,6 +177,29 @@ func TestOnesOwnReserveKeepsTheQuotasRight(t *testing.T) {
 		w.engineOf(store, idem.Config{Quota: quota})
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
 		store.On(faulty.Insert, 1, faulty.LoseReply())
+		w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
+		if quota.keys != 4 {
+			t.Errorf("%d rights left of 5, want 4", quota.keys)
+		}
+	})
+}
+
+// So is one that an operator has fenced off before its resend: it was begun under this right, and its own execution takes it over.
+func TestAReserveThatWasFencedOffKeepsTheQuotasRight(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		quota := &counted{keys: 5}
+		w.engineOf(store, idem.Config{Quota: quota})
+		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+		lost := faulty.LoseReply()
+		store.On(faulty.Insert, 1, func(ctx context.Context, run func(context.Context) error) error {
+			err := lost(ctx, run)
+			r := w.only()
+			if _, free := w.engine.Free(t.Context(), r.Tenant, r.OperationID, r.Revision, "wanted it fenced off"); free != nil {
+				t.Error(free)
+			}
+			return err
+		})
 		w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
 		if quota.keys != 4 {
 			t.Errorf("%d rights left of 5, want 4", quota.keys)

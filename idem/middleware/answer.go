@@ -103,8 +103,13 @@ type accepted struct {
 	State     storage.State    `json:"state"`
 }
 
+// accepts says that a duplicate of a request that runs is answered 202.
+func (c *call) accepts(result *idem.Result) bool {
+	return result.Outcome == idem.OutcomeInProgress && c.endpoint.policy.InFlight == idem.InFlightAccepted && result.OperationID != ""
+}
+
 func (c *call) inFlight(result *idem.Result) (idem.Response, string) {
-	if c.endpoint.policy.InFlight == idem.InFlightAccepted && result.OperationID != "" {
+	if c.accepts(result) {
 		if response, err := idem.JSON(http.StatusAccepted, accepted{result.OperationID, storage.StateInProgress}); err == nil {
 			return response, c.endpoint.location(result.OperationID)
 		}

@@ -238,7 +238,8 @@ const answerMargin = time.Second
 // 4.3). Trouble while waiting changes nothing: the 202 stands.
 func (c *call) await(ctx context.Context, result *idem.Result) *idem.Result {
 	wait, ok := header.ParseWait(c.request.HTTP.Header.Values(header.NamePrefer))
-	if !ok || result.State != storage.StatePending || result.Response.Status == 0 {
+	inFlight := c.accepts(result)
+	if !ok || !inFlight && (result.State != storage.StatePending || result.Response.Status == 0) {
 		return result
 	}
 	wait = min(wait, c.endpoint.m.cfg.WaitMax)
@@ -256,8 +257,12 @@ func (c *call) await(ctx context.Context, result *idem.Result) *idem.Result {
 	if record == nil || !record.State.Final() {
 		return result
 	}
-	return &idem.Result{
+	final := &idem.Result{
 		Outcome: result.Outcome, OperationID: result.OperationID, State: record.State,
 		Response: record.Response, ExpiresAt: record.ExpiresAt,
 	}
+	if inFlight {
+		final.Outcome = idem.OutcomeReplayed
+	}
+	return final
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -176,6 +177,42 @@ func TestPreferWait(t *testing.T) {
 			t.Errorf("%s %v", r.body, r.Header)
 		}
 	})
+}
+
+// The 202 of a duplicate in flight is held as that of a deferred operation is; a policy that answers 409 holds nobody.
+func TestPreferWaitHoldsADuplicateThatWouldBeAccepted(t *testing.T) {
+	for _, inFlight := range []idem.InFlight{idem.InFlightAccepted, idem.InFlightConflict} {
+		synctest.Test(t, func(t *testing.T) {
+			a, g := newLocalAPI(t, nil), newGate()
+			policy := idem.IETF()
+			policy.Name, policy.InFlight = "orders", inFlight
+			a.handle("POST /orders", idem.Operation{Policy: policy}, middleware.Route{}, g.handle)
+			go func() { _, _ = a.send(key(ask{})) }()
+			<-g.started
+			wait := key(ask{header: map[string]string{"Prefer": "wait=5"}})
+			begun := time.Now()
+			took := func() time.Duration { return time.Since(begun).Round(100 * time.Millisecond) }
+			if inFlight == idem.InFlightConflict {
+				a.do(wait).is(t, 409, "in_progress", header.CodeInProgress)
+				if took() != 0 {
+					t.Errorf("a 409 was held for %v", took())
+				}
+				close(g.release)
+				return
+			}
+			r := a.do(wait)
+			r.wants(t, 202, "in_progress")
+			if took() != 5*time.Second || r.Header.Get("Location") == "" || r.Header.Get("Retry-After") == "" {
+				t.Errorf("after %v: %v", took(), r.Header)
+			}
+			time.AfterFunc(3*time.Second, func() { close(g.release) })
+			r = a.do(wait)
+			r.wants(t, 201, "replayed")
+			if took() < 8*time.Second || took() > 9*time.Second || r.Header.Get("Idempotent-Replayed") != "true" || r.Header.Get("Idempotency-Expires") == "" || r.Header.Get("Location") != "" || len(r.body) == 0 {
+				t.Errorf("after %v: %s %v", took(), r.body, r.Header)
+			}
+		})
+	}
 }
 
 // afterCommit is a store that tells when a commit has landed.

@@ -336,8 +336,12 @@ func ended(a *api) storage.Record {
 
 // enforcing is the next release of a service that observed: on the same store, and two hours later.
 func enforcing(t *testing.T, before *api, kind idem.Kind) (*api, *executions) {
+	return enforcingAfter(t, before, kind, 2*time.Hour)
+}
+
+func enforcingAfter(t *testing.T, before *api, kind idem.Kind, after time.Duration) (*api, *executions) {
 	a, ran := newLocalAPI(t, func(storage.Store) storage.Store { return before.mem }), &executions{}
-	a.later(2 * time.Hour)
+	a.later(after)
 	if kind == idem.KindWrapped {
 		a.wrap("POST /orders", idem.Operation{Policy: idem.IETF()}, ran.ServeHTTP)
 		return a, ran
@@ -395,6 +399,32 @@ func TestADeadLeaseOfAnObservedRequestPermitsNobodyWhoEnforces(t *testing.T) {
 	}
 }
 
+// The key of a dead lease is free when its retention is over by each instance's clock. Until then nobody resolves it, and whoever meets
+// it is told so: the client, an operator, and who looks at its status.
+func TestADeadLeaseOfAnObservedRequestIsToldAsSuchToItsEnd(t *testing.T) {
+	before := deadObserved(t, day)
+	after, ran := enforcing(t, before, idem.KindAtomic)
+	after.mux.Handle("GET /v1/operations/{id}", after.mw.Status(nil))
+	dead := before.mem.Records()[0]
+	after.later(dead.LeaseUntil.Add(day + time.Second).Sub(after.now())) // half of Config.ClockSkew
+	met := after.do(key(ask{})).is(t, 409, "unknown", header.CodeOutcomeUnknown)
+	if !strings.Contains(string(met.body), "before this API was protected") {
+		t.Errorf("nobody resolves it by itself: %s", met.body)
+	}
+	if log := after.log.String(); !strings.Contains(log, `"outcome":"only_observed"`) {
+		t.Errorf("no operator is told: %s", log)
+	}
+	after.shows("/v1/operations/"+string(dead.OperationID), "unknown")
+	after.later(time.Second)
+	if after.engine.OnlyObserved(dead) {
+		t.Error("it is only observed, though its key is free")
+	}
+	after.gets(key(ask{}), 201)
+	if len(ran.all) != 1 {
+		t.Errorf("ran %+v", ran.all)
+	}
+}
+
 // The key is held for as long as the policy said under which it was observed, also where the one that enforces keeps its records for less.
 func TestADeadLeaseOfAnObservedRequestEndsWithItsOwnRetention(t *testing.T) {
 	before := deadObserved(t, 2*day)
@@ -408,6 +438,41 @@ func TestADeadLeaseOfAnObservedRequestEndsWithItsOwnRetention(t *testing.T) {
 	}
 	after.later(4 * time.Hour)
 	after.gets(key(ask{}), 201)
+}
+
+// Where the policy that enforces keeps its records for longer, the key is held for no longer than it was observed with all the same: native
+// TTL removes the row by what the row says. It ends alike whether it was released once before that, or after, or never, or is removed.
+func TestADeadLeaseOfAnObservedRequestEndsAlikeForALongerRetention(t *testing.T) {
+	nothing := func(_, _ *api) {}
+	release := func(before, after *api) { after.release(before.mem.Records()[0]) }
+	for name, c := range map[string]struct{ within, past func(before, after *api) }{
+		"never released":            {nothing, nothing},
+		"released in its retention": {release, nothing},
+		"released after it":         {nothing, release},
+		"removed by TTL": {nothing, func(before, after *api) {
+			if records, _ := before.mem.Expire(after.now()); records != 1 {
+				t.Errorf("%d records were removed, want it", records)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := deadObserved(t, time.Hour)
+			after, ran := enforcingAfter(t, before, idem.KindAtomic, 30*time.Minute) // which keeps its records for a day
+			after.do(key(ask{})).is(t, 409, "unknown", header.CodeOutcomeUnknown)
+			c.within(before, after)
+			after.do(key(ask{})).is(t, 409, "unknown", header.CodeOutcomeUnknown)
+			if len(ran.all) != 0 {
+				t.Errorf("ran %+v", ran.all)
+			}
+			after.later(time.Hour)
+			c.past(before, after)
+			after.gets(key(ask{}), 201)
+			after.gets(key(ask{}), 201) // which is its replay
+			if len(ran.all) != 1 {
+				t.Errorf("ran %+v", ran.all)
+			}
+		})
+	}
 }
 
 // Who releases a dead lease does not hold its key for longer, and past its retention it is not said to be only observed.

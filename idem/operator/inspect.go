@@ -78,14 +78,18 @@ type RecordView struct {
 	Seen Seen `json:"seen"`
 }
 
-func viewRecord(r storage.Record, now time.Time) *RecordView {
+func (d *Desk) viewRecord(r storage.Record) *RecordView {
 	_, look, _ := r.Queue()
 	return &RecordView{
-		Observed: r.Observed, OnlyObserved: r.OnlyObserved(now),
+		Observed: r.Observed, OnlyObserved: d.onlyObserved(r),
 		State: r.State, Tenant: r.Tenant, Operation: r.Operation, Kind: r.Kind, Epoch: r.Epoch, Executions: r.Attempts,
 		ResponseStatus: r.Response.Status, LastError: r.LastError, CreatedAt: r.CreatedAt, LeaseUntil: r.LeaseUntil,
 		DoneAt: r.DoneAt, ExpiresAt: r.ExpiresAt, LookAt: look, TraceID: fmt.Sprintf("%x", r.Trace.TraceID()), KeyHash: string(r.Key), Seen: SeenRecord(r),
 	}
+}
+
+func (d *Desk) onlyObserved(r storage.Record) bool {
+	return r.OnlyObserved(d.now(), d.cfg.Engine.ClockSkew())
 }
 
 // MessageView is a message as a person sees it.
@@ -217,7 +221,7 @@ func (d *Desk) story(ctx context.Context, tenant string, id idem.OperationID, as
 	}
 	begun := d.now()
 	if r != nil {
-		s.Record, tenant, begun = viewRecord(*r, d.now()), r.Tenant, r.CreatedAt
+		s.Record, tenant, begun = d.viewRecord(*r), r.Tenant, r.CreatedAt
 	}
 	for _, m := range messages {
 		s.Messages, tenant = append(s.Messages, d.viewMessage(m)), m.Tenant

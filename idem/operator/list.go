@@ -165,7 +165,7 @@ func (l *listing) records(ctx context.Context, queue string, until time.Time) er
 			return err
 		}
 		if stands, _, ok := r.Queue(); ok && stands == queue {
-			l.list.Rows = append(l.list.Rows, Listed{At: ref.At, Tenant: r.Tenant, Record: viewRecord(*r, l.desk.now()), Operation: r.OperationID})
+			l.list.Rows = append(l.list.Rows, Listed{At: ref.At, Tenant: r.Tenant, Record: l.desk.viewRecord(*r), Operation: r.OperationID})
 		}
 		return nil
 	})

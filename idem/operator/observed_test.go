@@ -48,6 +48,20 @@ func TestAStorySaysInEveryStateThatItWasObserved(t *testing.T) {
 	}
 }
 
+// A dead lease is not called the next request's while that would get its 409: until its retention is over by every clock.
+func TestADeadLeaseIsOnlyObservedUntilARequestMayTakeItsKey(t *testing.T) {
+	w := newWorld(t)
+	r := w.record(idem.KindAtomic, storage.StateInProgress, observed)
+	for after, only := range map[time.Duration]bool{time.Second: true, 2 * time.Second: false} {
+		w.now = r.LeaseUntil.Add(r.Retention + after)
+		story, err := w.desk.Inspect(t.Context(), string(r.OperationID))
+		w.ok(err)
+		if next := strings.Join(story.Next, "\n"); story.Record.OnlyObserved != only || strings.Contains(next, "the next request with its key takes it over") == only {
+			t.Errorf("%v after its retention: only observed %t; next is\n%s", after, story.Record.OnlyObserved, next)
+		}
+	}
+}
+
 // Proof about a record says nothing of what was executed beside it, so that what was observed is released twice.
 func TestWhatWasObservedIsReleasedTwice(t *testing.T) {
 	for state, kind := range map[storage.State]idem.Kind{storage.StateUnknown: idem.KindWrapped, storage.StateInProgress: idem.KindAtomic} {

@@ -169,7 +169,7 @@ func releasedTwice(r storage.Record) string {
 
 func (d *Desk) nextOfRecord(r storage.Record) []Step {
 	switch twice := releasedTwice(r); {
-	case r.OnlyObserved(d.now()):
+	case d.onlyObserved(r):
 		return []Step{
 			step("nothing", "it was only observed, and another request may have been executed beside it: its key executes where the policy observes, and is unknown to who enforces it"),
 			step("resolve", "with the answer of the request that was executed"),

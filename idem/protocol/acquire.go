@@ -41,7 +41,7 @@ func (x Execution) judge(r Record, now Instant, c *Config) (Execution, Action) {
 	case r.State == InProgress && !r.RunsAgain():
 		return x.parkOther(r, c)
 	case !r.permits(c): // nothing is written: it is as it was for those who observe, and ends with its retention
-		return x.tell(Say{Code: NotKnown, State: Unknown, Op: r.Op})
+		return x.tell(Say{Code: NotKnown, State: Unknown, Op: r.Op, OnlyObserved: true})
 	}
 	return x.takeOver(r, now, c)
 }
@@ -141,7 +141,8 @@ func (x Execution) reserveDecided(v Verdict, in Input, c *Config) (Execution, Ac
 	switch v {
 	case Done:
 		return x.hold(x.At.W.Rec, in.Now, c)
-	case Conflict:
+	case Conflict: // with what its own reserve has become, in whoever's hands: that one has landed
+		x.NewKey = x.NewKey || x.Phase == Reserving && in.Reply.Rec.Op == x.At.W.Rec.Op && !c.off(NoQuotaKept)
 		return x.again(in.Reply.Rec, in.Now, c)
 	case Unclear:
 		return x.giveBack(in.Now, c)

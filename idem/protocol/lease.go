@@ -24,10 +24,18 @@ func (x Execution) handlerUntil() Instant {
 	return x.Held.Lease
 }
 
-// wake is when the lease is renewed next: twice before it would end.
+// wake is when the lease is renewed next: twice before it would end. Of one that counts from long ago, because the handler began late or
+// the last reply came late, half of what is left is as far.
 func (x Execution) wake(now Instant) Instant {
-	return now + max(1, (x.Plan.LeaseUntil-x.Plan.Began)/3)
+	wait := x.third()
+	if left := x.Held.Lease - now; left > 0 {
+		wait = min(wait, left/2)
+	}
+	return now + max(1, wait)
 }
+
+// third is a third of a lease.
+func (x Execution) third() Millis { return max(1, (x.Plan.LeaseUntil-x.Plan.Began)/3) }
 
 // renew keeps the lease of the handler that runs. It never shortens one: a late renewal may land after its successor. It
 // keeps the state, so that what somebody parked meanwhile stays parked; the handler's own answer settles it all the same.
@@ -40,9 +48,9 @@ func (x Execution) renew(now Instant, c *Config) (Execution, Action) {
 	if !c.off(NoMonotonicLease) {
 		fence.LeaseBelow = next.Lease
 	}
-	until := max(x.Held.Lease, x.wake(now))
+	until := max(x.Held.Lease, now+x.third())
 	if c.off(ShortRenewal) {
-		until = x.wake(now)
+		until = now + x.third()
 	}
 	return x.send(Renewing, Write{RecIf: fence, RecAs: Renew, Rec: next}, until)
 }
@@ -54,5 +62,5 @@ func (x Execution) renewDecided(v Verdict, in Input, c *Config) (Execution, Acti
 		x.Held.Lease, x.Held.Revision = x.At.W.Rec.Lease, x.At.W.Rec.Revision
 	}
 	x.Phase = Running
-	return x, Action{Do: Wait, Wake: max(x.wake(now), now+1), Until: x.handlerUntil()}
+	return x, Action{Do: Wait, Wake: x.wake(now), Until: x.handlerUntil()}
 }

@@ -138,8 +138,9 @@ type Say struct {
 	State State
 	// Op is the incarnation that it is about.
 	Op ID
-	// Zombie says that the record was found another's by its holder.
-	Zombie bool
+	// Zombie says that the record was found another's by its holder, OnlyObserved that a NotKnown is about what was only observed:
+	// nobody finds out by themselves.
+	Zombie, OnlyObserved bool
 	// Carry is the message to be delivered inline: claimed by this execution, as it is stored.
 	Carry Message
 	// Message is the message as a delivery left it, Alarms what an operator must hear of it.

@@ -55,3 +55,25 @@ func TestPlanWithoutADeadlineIsBoundedByExecutionMax(t *testing.T) {
 		t.Errorf("where the platform kills, it runs until %d and wakes at %d", a.Until, a.Wake)
 	}
 }
+
+// TestALeaseIsRenewedTwiceBeforeItEnds: also where the handler began late in it, and after a renewal whose reply was late.
+func TestALeaseIsRenewedTwiceBeforeItEnds(t *testing.T) {
+	c := tableConfig(Wrapped)
+	lease := c.ExecutionMax + c.LeaseMargin
+	for late := Instant(0); late < lease-3; late += 100 {
+		x := running(t, c)
+		now := tableNow + late
+		_, began := x.run(now, c)
+		x, asked := x.renew(tableNow, c)
+		_, renewed := x.Next(Input{What: Replied, Now: now, Reply: Reply{Code: OK}}, c)
+		if asked.Write.Rec.Lease != tableNow+lease {
+			t.Fatalf("it asks for a lease until %d", asked.Write.Rec.Lease)
+		}
+		for what, a := range map[string]Action{"begun": began, "renewed": renewed} {
+			left := tableNow + lease - now
+			if wait := a.Wake - now; wait <= 0 || wait > lease/3 || wait > left/2 {
+				t.Errorf("%s with %d of %d ms left, it is renewed after %d", what, left, lease, wait)
+			}
+		}
+	}
+}

@@ -1,5 +1,7 @@
 package protocol
 
+import "cmp"
+
 // Kind is how an operation is protected.
 type Kind uint8
 
@@ -108,10 +110,13 @@ func (r Record) onlyObserved(now Instant) bool {
 }
 
 // abandoned says that nobody has taken a dead lease over for as long as what is freed holds its key, and that the request may
-// not: the record ends with its retention. Where the request's policy has another one, both must be over.
+// not: the record ends with its retention.
 func (r Record) abandoned(now Instant, c *Config) bool {
-	return r.Dead(now-max(r.Retention, c.Life.Retention)-c.Skew) && r.RunsAgain() && !r.permits(c)
+	return r.Dead(now-r.retention(c)-c.Skew) && r.RunsAgain() && !r.permits(c)
 }
+
+// retention is the row's own, whoever reads it: its store removes it by that. A row that is yet to be written gets its writer's.
+func (r Record) retention(c *Config) Millis { return cmp.Or(r.Retention, c.Life.Retention) }
 
 // The transitions of a record, each in one place. They say what the row becomes; the fence of the write says when it may.
 
@@ -164,7 +169,7 @@ func completed(r Record, answer Answer, life Life, recordOnly bool, now, skew In
 // released says that nothing happened. It ends with its retention: what is never retried does not hold its key for ever.
 func released(r Record, c *Config, now Instant) Record {
 	r.State, r.Answer, r.Lease, r.RecordOnly = Retryable, 0, 0, false
-	if r.Expires, r.Free = 0, now+c.Life.Retention; c.off(NoFreedEnd) {
+	if r.Expires, r.Free = 0, now+r.retention(c); c.off(NoFreedEnd) {
 		r.Free = 0
 	}
 	return r

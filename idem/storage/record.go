@@ -147,14 +147,15 @@ func (r Record) LeaseDead(now time.Time) bool {
 }
 
 // OnlyObserved says that nothing of the operation has ended and no state says that it may have happened, and that nobody who
-// enforces may execute it: another request may have been executed beside it. That ends with the record's retention.
-func (r Record) OnlyObserved(now time.Time) bool {
+// enforces may execute it: another request may have been executed beside it. That ends with the record's retention, of a dead lease by
+// every clock: skew is more than two of them differ by.
+func (r Record) OnlyObserved(now time.Time, skew time.Duration) bool {
 	again := false
 	switch r.State {
 	case StateFailedRetryable:
 		again = r.FreeAt.IsZero() || now.Before(r.FreeAt)
 	case StateInProgress:
-		again = r.LeaseDead(now) && r.mayRunAgain() && now.Before(r.LeaseUntil.Add(r.Retention))
+		again = r.LeaseDead(now) && r.mayRunAgain() && now.Before(r.LeaseUntil.Add(r.Retention+skew))
 	case StatePending, StateCompleted, StateFailed, StateUnknown:
 	}
 	return r.Observed && !r.SafeToRunAgain && again

@@ -95,7 +95,7 @@ var removals = []Mutant{
 	{Name: "the TTL removes an answer that is still promised", File: recordFile, Old: "		return r.keptUntil().Add(recordOutlives), !r", New: "		return r.DoneAt, !r"},
 	{Name: "the TTL removes a key on the instant at which it is free", File: recordFile, Old: "		return r.keptUntil().Add(recordOutlives), !r", New: "		return r.keptUntil(), !r"},
 	{Name: "the TTL removes a lease as soon as it is over", File: recordFile, Old: "		return r.LeaseUntil.Add(r.Retention + recordOutlives), true", New: "		return r.LeaseUntil, true"},
-	{Name: "what was freed is new at once", File: "idem/protocol/record.go", Old: "now+c.Life.Retention; c.off", New: "now+1; c.off"},
+	{Name: "what was freed is new at once", File: "idem/protocol/record.go", Old: "now+r.retention(c); c.off", New: "now+1; c.off"},
 	{Name: "nobody is told of a handler's record that is unknown", File: "idem/outbox/record.go", Old: "			r.logRecord(ctx, levelError, \"idempotency.reconcile.failed\"", New: "			r.logRecord(ctx, slog.LevelInfo, \"idempotency.reconcile.failed\""},
 	{Name: "the TTL removes messages with their record", File: rowFile, Old: "const messageOutlives = 24 * time.Hour", New: "const messageOutlives = 0"},
 }
