@@ -188,8 +188,8 @@ func (r Restorer) Judge(ctx context.Context, operation idem.OperationID, objects
 // errThere: nothing of the operation is missing.
 var errThere = errors.New("payments: the operation is there")
 
-// prepare is the transaction that makes the operation again: from its own record, or from its message and its row, where a loss has torn its
-// transaction, and from the provider's objects, where nothing is left of it. Its error is errThere where nothing is missing.
+// prepare is the transaction that makes the operation again: from its own record, or from its messages and its row, where a loss has torn one
+// of its transactions, and from the provider's objects, where nothing is left of it. Its error is errThere where nothing is missing.
 func (r Restorer) prepare(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) (storage.Commit, error) {
 	key, err := operation.RecordKey()
 	if err != nil {
@@ -203,11 +203,13 @@ func (r Restorer) prepare(ctx context.Context, operation idem.OperationID, objec
 		return r.withoutRecord(ctx, operation, objects, told)
 	}
 	if stored.OperationID == operation {
-		torn, err := r.torn(ctx, *stored)
-		if err != nil {
+		torn, last, err := r.torn(ctx, *stored)
+		switch {
+		case err != nil:
 			return storage.Commit{}, err
-		}
-		if torn {
+		case torn && last != nil:
+			return r.fromEnded(ctx, *stored, *last, objects, told)
+		case torn:
 			return r.fromRecord(ctx, *stored, objects, told)
 		}
 	}

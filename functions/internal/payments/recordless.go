@@ -90,7 +90,7 @@ func (r Restorer) ofRow(ctx context.Context, m storage.Message) (begun, error) {
 		return begun{}, err
 	}
 	if refund == nil || refund.Status != StatusPending {
-		return begun{}, &ByHandError{CodePartlyThere, "one of its messages is there, without its record, and its row is not there or has ended: inspect it"}
+		return begun{}, &ByHandError{CodePartlyThere, "one of its messages is there without its record, or without what follows it, and its row is not there or has ended: inspect it"}
 	}
 	paid, err := r.succeeded(ctx, m.Tenant, refund.Payment)
 	if err != nil {
