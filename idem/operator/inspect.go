@@ -212,6 +212,11 @@ func (d *Desk) InspectScope(ctx context.Context, scope idem.Scope) (Story, error
 func (d *Desk) story(ctx context.Context, tenant string, id idem.OperationID, asked int, r *storage.Record) (Story, error) {
 	s := Story{Operation: id, Messages: []MessageView{}}
 	messages, err := d.chain(ctx, id, asked, r)
+	if err == nil && r != nil && torn(*r, messages) { // it may just have ended, or gone on: what was read before it is read again
+		if r, err = d.record(ctx, id); err == nil {
+			messages, err = d.chain(ctx, id, asked, r)
+		}
+	}
 	if err != nil {
 		return s, err
 	}

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,6 +64,10 @@ func (d *Desk) next(id idem.OperationID, r *storage.Record, messages []storage.M
 		}
 	}
 	switch {
+	case r != nil && torn(*r, messages):
+		next = append(next, step("look", "it waits for a message that is not there, and would wait for ever: a loss of data has torn it. Make it whole again, from what is left of it and from what the application and the provider have of it"))
+		next[len(next)-1].Subject = string(id)
+		return next
 	case len(next) > 0:
 		return next
 	case r == nil && len(messages) == 0 && !lost.IsZero():
@@ -78,6 +83,12 @@ func (d *Desk) next(id idem.OperationID, r *storage.Record, messages []storage.M
 		next[i].Subject = string(id)
 	}
 	return next
+}
+
+// torn says that the record waits for a message that is not there: none is, or all of them have ended. The write that ends a message ends
+// its record too, or inserts the next message, unless a loss of data has taken a part of it.
+func torn(r storage.Record, messages []storage.Message) bool {
+	return r.State == storage.StatePending && !slices.ContainsFunc(messages, func(m storage.Message) bool { return !m.State.Final() })
 }
 
 // Advice is the steps as text, with times as at writes them. It names the message where there are several.

@@ -42,8 +42,8 @@ func summary(s operator.Story, now time.Time) (text string, tone tone) {
 		return "It has been unknown" + since(r.CreatedAt, now) + ": the handler may have done its work. Its key executes nothing until the outcome is known.", bad
 	case storage.StateInProgress:
 		return "An execution has held its lease" + since(r.CreatedAt, now) + ".", waiting
-	case storage.StatePending:
-		return "It has had no final answer" + since(r.CreatedAt, now) + ".", waiting
+	case storage.StatePending: // no message is open
+		return "It has had no final answer" + since(r.CreatedAt, now) + ", and the message that it waits for is not there.", bad
 	case storage.StateFailed:
 		return fmt.Sprintf("It has failed. Every retry gets the stored answer, status %d.", r.ResponseStatus), bad
 	case storage.StateFailedRetryable:
