@@ -149,3 +149,28 @@ func TestWhatTheApplicationHasIsToldWithoutRecordAndMessages(t *testing.T) {
 		}
 	}
 }
+
+// After a loss nobody knows whether an operation has ended whose record is not there, though its messages have.
+func TestALostRecordBesideEndedMessagesMayNotHaveEnded(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*storage.Message)
+		lost   time.Time
+		want   string
+	}{
+		"lost":               {delivered, noon.Add(time.Minute), "look: its record is not there, and data from before 2026-11-21T12:01:00Z may have been lost"},
+		"not lost":           {delivered, noon, "nothing: it has ended, and its record was removed"},
+		"complete before it": {func(m *storage.Message) { delivered(m); m.Detached = true }, noon.Add(time.Minute), "nothing: it had its answer before its message was sent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			m := w.recordless(c.change)
+			_, err := w.desk.RefuseBefore(t.Context(), c.lost, because(""))
+			w.ok(err)
+			story, err := w.desk.Inspect(t.Context(), string(m.OperationID))
+			w.ok(err)
+			if next := strings.Join(story.Next, "\n"); !strings.HasPrefix(next, c.want) || story.RecordMayBeLost != (name != "not lost") {
+				t.Errorf("%q, may be lost: %t", next, story.RecordMayBeLost)
+			}
+		})
+	}
+}

@@ -74,6 +74,10 @@ func (d *Desk) next(id idem.OperationID, r *storage.Record, messages []storage.M
 		next = []Step{step("look", "its record and its messages are not there: they have expired, or are from before %s and were lost. What the application has of it says how it stands", lost)}
 	case r == nil && len(messages) == 0:
 		next = []Step{{Action: "nothing", Why: "nothing of it is here: it has expired, or there was none of this tenant's"}}
+	case r == nil && slices.ContainsFunc(messages, func(m storage.Message) bool { return recordMayBeLost(r, m, lost) }):
+		next = []Step{step("look", "its record is not there, and data from before %s may have been lost. Its messages have ended, and nobody knows by them whether it has. What the application has of it says so; what has not ended there is ended by hand", lost)}
+	case r == nil && messages[0].CreatedAt.Before(lost):
+		next = []Step{{Action: "nothing", Why: "it had its answer before its message was sent. Its record is not there: it has expired, or was lost"}}
 	case r == nil:
 		next = []Step{{Action: "nothing", Why: "it has ended, and its record was removed"}}
 	default:

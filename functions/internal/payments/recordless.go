@@ -66,7 +66,7 @@ func (r Restorer) waits(ctx context.Context, operation idem.OperationID) error {
 			return nil
 		}
 	}
-	return &ByHandError{CodePartlyThere, "its record is not there, and its messages have ended: inspect it"}
+	return &ByHandError{CodePartlyThere, "its record is not there, and its messages have ended, so that nothing can be settled: its row says whether it has ended, and one that is pending is ended by hand"}
 }
 
 // ofRow is what the operation committed beside its record, by its row, which must not have ended.
