@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,5 +56,29 @@ func TestADetachedMessageThatKeepsADeliveryIsRedriven(t *testing.T) {
 	var refusal *outbox.RefusalError
 	if _, err := w.desk.Close(t.Context(), m.ID, because(operator.SeenMessage(m))); !errors.As(err, &refusal) {
 		t.Errorf("a close: %v, want it refused", err)
+	}
+}
+
+// docs/operator.md "EvidenceLate": what was delivered after its client was told that nothing happened is undone at the provider before it is
+// taken from the queue.
+func TestADeliveryAfterTheOperationFailedIsNotJustClosed(t *testing.T) {
+	failed := func(r *storage.Record) {
+		r.State, r.Response.Status, r.DoneAt, r.ExpiresAt = storage.StateFailed, 502, noon, noon.Add(r.Retention)
+		r.FreeAt = r.ExpiresAt
+	}
+	for name, c := range map[string]struct {
+		change func(*storage.Message)
+		want   string
+	}{
+		"delivered":     {func(m *storage.Message) { dead(m); m.KeptDelivered = &storage.Kept{} }, "look: the provider delivered it after the operation had failed"},
+		"declined":      {func(m *storage.Message) { dead(m); m.KeptDeclined = &storage.Kept{} }, "close: its operation has its final answer"},
+		"nothing known": {dead, "close: its operation has its final answer"},
+	} {
+		w := newWorld(t)
+		m := w.operation("acme", failed, c.change)[0]
+		w.now = noon.Add(time.Hour)
+		if next := w.advice(m.OperationID); !strings.HasPrefix(next, c.want) || strings.Contains(next, "only takes it from the queue") == (name == "delivered") {
+			t.Errorf("%s: %q", name, next)
+		}
 	}
 }

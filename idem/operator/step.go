@@ -139,6 +139,12 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 		}
 		return append(next, step("resolve", "with evidence from the provider's own books"), step("close", "cancels it, if nothing happened; possible from %s on", absent))
 	case storage.MessageDead:
+		if r != nil && r.State == storage.StateFailed && !m.Detached && !m.Undoes && m.KeptDelivered != nil && m.KeptDeclined == nil {
+			return []Step{
+				step("look", "the provider delivered it after the operation had failed, and the client was told that it failed: undo it at the provider first"),
+				step("close", "once it was undone there; its operation keeps its answer"),
+			}
+		}
 		return nextOfDead(m, r == nil || r.State.Final() && !m.Detached, absent)
 	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled: // nothing is left to do
 	}
