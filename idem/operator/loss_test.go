@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -172,5 +173,21 @@ func TestALostRecordBesideEndedMessagesMayNotHaveEnded(t *testing.T) {
 				t.Errorf("%q, may be lost: %t", next, story.RecordMayBeLost)
 			}
 		})
+	}
+}
+
+// What was done about an operation is told for a year, though nothing says any more when it began.
+func TestTheLogIsToldOfWhatIsNotThereAnyMore(t *testing.T) {
+	w := newWorld(t)
+	m := w.message("acme", unknown)
+	w.now = noon.Add(time.Hour)
+	_, err := w.desk.Resolve(t.Context(), m.ID, outbox.Delivered{Reference: "ch_1"}, because(operator.SeenMessage(m)))
+	w.ok(err)
+	w.now = noon.Add(30 * 24 * time.Hour)
+	if records, messages := w.store.Expire(w.now); records != 1 || messages != 1 {
+		t.Fatalf("%d records and %d messages expire", records, messages)
+	}
+	if story, err := w.desk.InspectOf(t.Context(), "acme", m.OperationID); err != nil || len(story.Audit) != 1 || len(story.Messages) != 0 {
+		t.Errorf("%+v, %v", story, err)
 	}
 }
