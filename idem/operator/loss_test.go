@@ -191,3 +191,35 @@ func TestTheLogIsToldOfWhatIsNotThereAnyMore(t *testing.T) {
 		t.Errorf("%+v, %v", story, err)
 	}
 }
+
+// A message whose record may be lost is not started anew, and who tries it is told of the loss: not that its operation has its answer.
+func TestARedriveWithoutItsRecordNamesTheLoss(t *testing.T) {
+	for name, change := range map[string]func(*storage.Message){
+		"nothing known": dead, "delivered": func(m *storage.Message) {
+			dead(m)
+			m.KeptDelivered = &storage.Kept{Reference: "ch_1", Evidence: []byte("{}")}
+		},
+	} {
+		for _, lost := range []bool{true, false} {
+			w := newWorld(t)
+			m := w.recordless(change)
+			if lost {
+				_, err := w.desk.RefuseBefore(t.Context(), noon.Add(time.Minute), because(""))
+				w.ok(err)
+			}
+			seen := because(operator.SeenMessage(m))
+			dry := seen
+			dry.DryRun = true
+			_, would := w.desk.Redrive(t.Context(), m.ID, dry)
+			_, err := w.desk.Redrive(t.Context(), m.ID, seen)
+			for _, err := range []error{would, err} {
+				if tells := err != nil && strings.Contains(err.Error(), "may have been lost") && operator.Refused(err); tells != lost {
+					t.Errorf("%s, lost %t: %v", name, lost, err)
+				}
+			}
+			if err == nil || w.stateOf(m.ID) != storage.MessageDead {
+				t.Errorf("%s, lost %t: %v, %s", name, lost, err, w.stateOf(m.ID))
+			}
+		}
+	}
+}
