@@ -33,7 +33,8 @@ func (d *Desk) Release(ctx context.Context, id idem.OperationID, ch Change) (Res
 func (d *Desk) CacheBust(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
 	would := func(storage.Record) string { return "let the next request with its key execute" }
 	return d.onRecord(ctx, "cache-bust", id, would, ch, func(ctx context.Context, r storage.Record) (string, error) {
-		return string(storage.StateFailedRetryable), admitted("busted", r, d.cfg.Engine.CacheBust(ctx, r.Tenant, id, ch.Reason))
+		_, err := d.cfg.Engine.CacheBust(ctx, r.Tenant, id, r.Revision, ch.Reason)
+		return string(storage.StateFailedRetryable), admitted("busted", r, err)
 	})
 }
 
