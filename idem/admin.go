@@ -84,6 +84,9 @@ func (e *Engine) End(ctx context.Context, tenant string, id OperationID) error {
 	return c.refused(code, "an end with its resource")
 }
 
+// CacheBustReason begins the LastError of a record whose answer [Engine.CacheBust] took out of use. The operator's reason follows.
+const CacheBustReason = "cache-bust: "
+
 // CacheBust makes a completed record stop answering. The next request with its key and payload executes again, once no
 // cache in front of the store can hold the old answer: Config.CacheAge after CacheBust has returned, or up to 16 minutes
 // more where it returned an [*UnavailableError] and was stored all the same. Calling it again then makes it
@@ -106,7 +109,7 @@ func (e *Engine) CacheBust(ctx context.Context, tenant string, id OperationID, s
 	if seen != "" {
 		c.machine.Seen = seenBits(seen)
 	}
-	c.reason = "cache-bust: " + reason
+	c.reason = CacheBustReason + reason
 	code, err := c.drive(ctx)
 	switch {
 	case err != nil:

@@ -206,6 +206,12 @@ func (d *Desk) nextOfRecord(r storage.Record) []Step {
 		return []Step{step("wait", "its handler may run until %s", r.LeaseUntil)}
 	case r.State == storage.StateInProgress:
 		return []Step{step("wait", "its holder may execute until %s", r.LeaseUntil), step("release", "fences its holder off%s", twice)}
+	case r.State == storage.StateFailedRetryable && r.LeaseUntil.After(d.now()):
+		next := []Step{step("wait", "its key answers 409 until %s; the next request after that executes", r.LeaseUntil)}
+		if strings.HasPrefix(r.LastError, idem.CacheBustReason) {
+			next = append(next, step("cache-bust", "once more, if its reply was lost: the key is free sooner then"))
+		}
+		return next
 	case r.State == storage.StateFailedRetryable:
 		return []Step{step("nothing", "the next request with its key executes")}
 	case r.State == storage.StateCompleted && (r.RecordOnly && !r.Observed || r.SafeToRunAgain):
