@@ -175,14 +175,13 @@ type Restorer struct {
 // sweepGrace is for how long the sweep leaves a restored message to its stream record.
 const sweepGrace = 15 * time.Second
 
-// Judge says whether an operation can be made again now: a [*ByHandError] where a person has to do it, or has to say more. It changes
-// nothing. objects are everything that the provider shows under the operation's keys.
-func (r Restorer) Judge(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) error {
-	_, err := r.prepare(ctx, operation, objects, told)
-	if errors.Is(err, errThere) {
-		return nil
+// Judge says whether an operation can be made again now: a [*ByHandError] where a person has to do it, or has to say more. there says that
+// nothing of it is missing. It changes nothing. objects are everything that the provider shows under the operation's keys.
+func (r Restorer) Judge(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) (there bool, err error) {
+	if _, err = r.prepare(ctx, operation, objects, told); errors.Is(err, errThere) {
+		return true, nil
 	}
-	return err
+	return false, err
 }
 
 // errThere: nothing of the operation is missing.
