@@ -84,6 +84,9 @@ func (e *Engine) End(ctx context.Context, tenant string, id OperationID) error {
 	return c.refused(code, "an end with its resource")
 }
 
+// CacheBustReason begins the LastError of a record whose answer [Engine.CacheBust] took out of use. The operator's reason follows.
+const CacheBustReason = "cache-bust: "
+
 // CacheBust makes a completed record stop answering. The next request with its key and payload executes again, once no
 // cache in front of the store can hold the old answer: Config.CacheAge after CacheBust has returned, or up to 16 minutes
 // more where it returned an [*UnavailableError] and was stored all the same. Calling it again then makes it
@@ -91,27 +94,33 @@ func (e *Engine) End(ctx context.Context, tenant string, id OperationID) error {
 //
 // It returns a [*CacheBustError] where executing again could make something happen twice: where the commit wrote anything
 // but the record, where a policy in observe mode may have executed another request beside it, where the handler wrote for
-// itself and is not safe to run again, and while the record is backed by a resource. If the answer has expired already,
-// nothing is done.
+// itself and is not safe to run again, and while the record is backed by a resource. If the answer has expired already, or
+// is not given any more, nothing is done, and busted is false.
+//
+// seen is the revision of the record whose answer a person found wrong: where it has changed since, the error is a
+// [*storage.RecordConflictError], and nothing is done. "" means whatever answer is there.
 //
 // Other errors: [ErrNotLive]; [*TransitionError] for a record that is not completed; [*UnavailableError].
-func (e *Engine) CacheBust(ctx context.Context, tenant string, id OperationID, reason string) error {
+func (e *Engine) CacheBust(ctx context.Context, tenant string, id OperationID, seen storage.Revision, reason string) (busted bool, err error) {
 	c, err := e.newChange(protocol.Bust, tenant, id)
 	if err != nil {
-		return err
+		return false, err
 	}
-	c.reason = "cache-bust: " + reason
+	if seen != "" {
+		c.machine.Seen = seenBits(seen)
+	}
+	c.reason = CacheBustReason + reason
 	code, err := c.drive(ctx)
 	switch {
 	case err != nil:
-		return err
+		return false, err
 	case code == protocol.Inadmissible && c.seen.State == storage.StateCompleted:
-		return &CacheBustError{id, bustedNever(*c.seen)}
+		return false, &CacheBustError{id, bustedNever(*c.seen)}
 	case code != protocol.Changed && code != protocol.Unchanged:
-		return c.refused(code, "a cache-bust")
+		return false, c.refused(code, "a cache-bust")
 	}
 	e.cfg.Logger.WarnContext(ctx, "cache-bust", "operation", c.row(c.machine.Op).Operation, "operation_id", id, "key_hash", c.key, "reason", reason)
-	return nil
+	return code == protocol.Changed, nil
 }
 
 // bustedNever says why the answer of a completed record stays.

@@ -55,8 +55,9 @@ func TestAmendmentsAreTheTenantsOwnAndOfThisIncarnation(t *testing.T) { // I5
 		id := w.do(w.register(idem.Operation{Kind: idem.KindAtomic}), request("{}"), w.handler(201)).OperationID
 		for tenant, id := range map[string]idem.OperationID{"u": id, "t": another(id), "t ": "op_nonsense"} {
 			_, extend := w.engine.Extend(t.Context(), tenant, id, time.Now().Add(2*day))
+			_, bust := w.engine.CacheBust(t.Context(), tenant, id, "", "no")
 			for name, err := range map[string]error{
-				"extend": extend, "end": w.engine.End(t.Context(), tenant, id), "cache-bust": w.engine.CacheBust(t.Context(), tenant, id, "no"),
+				"extend": extend, "end": w.engine.End(t.Context(), tenant, id), "cache-bust": bust,
 			} {
 				if !errors.Is(err, idem.ErrNotLive) {
 					t.Errorf("tenant %q, id %q, %s: %v, want ErrNotLive", tenant, id, name, err)
@@ -74,8 +75,9 @@ func TestOnlyFinalRecordsAreAmended(t *testing.T) {
 		w := newWorld(t, nil)
 		id := w.do(w.register(idem.Operation{Kind: idem.KindDeferred}), request("{}"), w.handler(202)).OperationID
 		_, extend := w.engine.Extend(t.Context(), "t", id, time.Now().Add(2*day))
+		_, bust := w.engine.CacheBust(t.Context(), "t", id, "", "no")
 		for name, err := range map[string]error{
-			"extend": extend, "end": w.engine.End(t.Context(), "t", id), "cache-bust": w.engine.CacheBust(t.Context(), "t", id, "no"),
+			"extend": extend, "end": w.engine.End(t.Context(), "t", id), "cache-bust": bust,
 		} {
 			var refused *idem.TransitionError
 			if !errors.As(err, &refused) || refused.State != storage.StatePending {
@@ -239,7 +241,7 @@ func TestCacheBustExecutesAgainWhereNothingElseWasWritten(t *testing.T) {
 	eachKind(t, func(*idem.Policy) {}, func(w *world, orders *idem.Registered) {
 		id := w.do(orders, request("{}"), w.alone(200)).OperationID
 		w.want(w.do(orders, request("{}"), w.alone(200)), idem.OutcomeReplayed, 200, "1")
-		if err := w.engine.CacheBust(w.Context(), "t", id, "the rate was wrong"); err != nil {
+		if _, err := w.engine.CacheBust(w.Context(), "t", id, "", "the rate was wrong"); err != nil {
 			w.Fatal(err)
 		}
 		if r := w.mem.Records()[0]; r.State != storage.StateFailedRetryable || r.LastError != "cache-bust: the rate was wrong" || r.Response.Status != 0 {
@@ -282,7 +284,7 @@ func TestCacheBustIsRefusedWhereItCouldRepeatAnything(t *testing.T) {
 				orders := w.register(c.op)
 				first := w.do(orders, request("{}"), c.handler(w))
 				var refused *idem.CacheBustError
-				if err := w.engine.CacheBust(t.Context(), "t", first.OperationID, "no"); !errors.As(err, &refused) || refused.OperationID != first.OperationID || refused.Reason == "" {
+				if _, err := w.engine.CacheBust(t.Context(), "t", first.OperationID, "", "no"); !errors.As(err, &refused) || refused.OperationID != first.OperationID || refused.Reason == "" {
 					t.Errorf("%v, want a CacheBustError", err)
 				}
 				w.want(w.do(orders, request("{}"), c.handler(w)), idem.OutcomeReplayed, first.Response.Status, string(first.Response.Body))
@@ -298,7 +300,7 @@ func TestCacheBustIsRefusedWhereNobodySaidThatNothingElseWasWritten(t *testing.T
 		id := w.do(w.register(idem.Operation{Kind: idem.KindDeferred}), request("{}"), w.handler(202)).OperationID
 		w.settle(id)
 		var refused *idem.CacheBustError
-		if err := w.engine.CacheBust(t.Context(), "t", id, "no"); !errors.As(err, &refused) {
+		if _, err := w.engine.CacheBust(t.Context(), "t", id, "", "no"); !errors.As(err, &refused) {
 			t.Errorf("%v, want a CacheBustError", err)
 		}
 	})
@@ -316,7 +318,7 @@ func TestCacheBustOfARejectionAndOfWhatIsSafeToRunAgain(t *testing.T) {
 		for _, id := range []idem.OperationID{
 			w.do(rejected, request("{}"), reject).OperationID, w.do(safe, request("{}"), w.effect(201, "made")).OperationID,
 		} {
-			if err := w.engine.CacheBust(t.Context(), "t", id, "again"); err != nil {
+			if _, err := w.engine.CacheBust(t.Context(), "t", id, "", "again"); err != nil {
 				t.Error(err)
 			}
 		}
@@ -339,7 +341,7 @@ func TestCacheBustWithoutAReplyLeavesTheNextAnswerAlone(t *testing.T) {
 				t.Errorf("%s between the tries", result.Outcome)
 			}
 		}))
-		if err := w.engine.CacheBust(t.Context(), "t", id, "wrong"); err != nil {
+		if _, err := w.engine.CacheBust(t.Context(), "t", id, "", "wrong"); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(uncached)

@@ -214,6 +214,9 @@ func (e *Engine) limitedStatus(ctx context.Context, tenant string, id OperationI
 // OnlyObserved is [storage.Record.OnlyObserved] by the engine's clock and skew.
 func (e *Engine) OnlyObserved(r storage.Record) bool { return r.OnlyObserved(e.now(), e.cfg.ClockSkew) }
 
+// Since is how long ago an instant is by the engine's clock; negative where it lies ahead.
+func (e *Engine) Since(at time.Time) time.Duration { return e.now().Sub(at) }
+
 // status is Status for reads of the engine's own.
 func (e *Engine) status(ctx context.Context, tenant string, id OperationID) (*storage.Record, error) {
 	key, err := id.RecordKey()

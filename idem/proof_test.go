@@ -455,7 +455,7 @@ func TestACacheBustFreesTheKeyAfterTheCachesAge(t *testing.T) {
 				if c.fault != nil {
 					store.On(faulty.Update, 1, c.fault)
 				}
-				if err := w.engine.CacheBust(w.Context(), "t", id, "wrong"); err != nil {
+				if _, err := w.engine.CacheBust(w.Context(), "t", id, "", "wrong"); err != nil {
 					w.Fatal(err)
 				}
 				if n := store.Count(faulty.Update); n != c.writes {
@@ -496,7 +496,7 @@ func TestACacheBustThatNobodyHeardOfFreesTheKeyAsLateAsItCanLand(t *testing.T) {
 			busting(t, func(w *world, store *faulty.Store, orders *idem.Registered, id idem.OperationID) {
 				began, late := time.Now(), new(faulty.Late)
 				c.faults(store, late)
-				err := w.engine.CacheBust(w.Context(), "t", id, "wrong")
+				_, err := w.engine.CacheBust(w.Context(), "t", id, "", "wrong")
 				var unavailable *idem.UnavailableError
 				if c.known && err != nil || !c.known && !errors.As(err, &unavailable) {
 					w.Fatalf("%v, want known: %v", err, c.known)
@@ -523,10 +523,10 @@ func TestACacheBustThatIsRepeatedFreesTheKeySooner(t *testing.T) {
 		for n := range 40 { // nor is it seen
 			store.On(faulty.Get, n+2, faulty.LoseRequest())
 		}
-		_ = w.engine.CacheBust(w.Context(), "t", id, "wrong")
+		_, _ = w.engine.CacheBust(w.Context(), "t", id, "", "wrong")
 		store.Clear()
 		for range 2 { // another repetition changes nothing
-			if err := w.engine.CacheBust(w.Context(), "t", id, "wrong"); err != nil {
+			if _, err := w.engine.CacheBust(w.Context(), "t", id, "", "wrong"); err != nil {
 				w.Fatal(err)
 			}
 		}
@@ -538,7 +538,7 @@ func TestACacheBustThatIsRepeatedFreesTheKeySooner(t *testing.T) {
 func TestACacheBustWhoseRowIsGoneIsMade(t *testing.T) {
 	busting(t, func(w *world, store *faulty.Store, orders *idem.Registered, id idem.OperationID) {
 		store.On(faulty.Update, 2, freeze(0, func() { w.mem.Expire(time.Now().Add(72 * time.Hour)) }))
-		if err := w.engine.CacheBust(w.Context(), "t", id, "wrong"); err != nil {
+		if _, err := w.engine.CacheBust(w.Context(), "t", id, "", "wrong"); err != nil {
 			w.Fatal(err)
 		}
 		if n := len(w.mem.Records()); n != 0 {
@@ -555,7 +555,7 @@ func TestALateCompletionDoesNotUndoACacheBust(t *testing.T) {
 		late := new(faulty.Late)
 		store.On(faulty.Update, 1, late.Fault())
 		id := w.do(orders, request("{}"), w.effect(201, "made")).OperationID
-		if err := w.engine.CacheBust(w.Context(), "t", id, "wrong"); err != nil {
+		if _, err := w.engine.CacheBust(w.Context(), "t", id, "", "wrong"); err != nil {
 			t.Fatal(err)
 		}
 		if err := late.Deliver(w.Context()); err == nil {

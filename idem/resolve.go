@@ -156,10 +156,7 @@ func (c *change) probe(ctx context.Context) protocol.Input {
 
 // decide makes a change to a record exactly as it was seen.
 func (c *change) decide(ctx context.Context, seen storage.Revision, what string) (storage.Record, error) {
-	var known bool
-	if c.machine.Seen, known = storage.Bits(seen); !known || c.machine.Seen.None() {
-		c.machine.Seen = protocol.ID{0, 1} // no row has it: nobody can have seen this one
-	}
+	c.machine.Seen = seenBits(seen)
 	code, err := c.drive(ctx)
 	switch {
 	case err != nil:
@@ -168,6 +165,14 @@ func (c *change) decide(ctx context.Context, seen storage.Revision, what string)
 		return storage.Record{}, c.refused(code, what)
 	}
 	return *c.frozen.record, nil
+}
+
+// seenBits is a revision that was seen, for the machine. Of one that can't be a revision nobody can have seen the row: no row has what it is.
+func seenBits(seen storage.Revision) protocol.ID {
+	if bits, known := storage.Bits(seen); known && !bits.None() {
+		return bits
+	}
+	return protocol.ID{0, 1}
 }
 
 // ResponseError says that a response has a status that no request can be answered with.

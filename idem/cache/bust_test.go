@@ -36,7 +36,7 @@ func TestACacheBustFreesTheKeyOnlyWhenNoCacheHoldsTheAnswer(t *testing.T) {
 				if again := do(t, serving); again.Outcome != idem.OutcomeReplayed { // and the cache holds it
 					t.Fatalf("%+v", again)
 				}
-				if err := operator.CacheBust(t.Context(), "t", first.OperationID, "wrong"); err != nil {
+				if _, err := operator.CacheBust(t.Context(), "t", first.OperationID, "", "wrong"); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(c.settles)

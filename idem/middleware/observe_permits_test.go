@@ -313,7 +313,7 @@ func TestAnObservedAnswerIsNotTakenOutOfUse(t *testing.T) {
 	all := before.mem.Records()
 	r := all[slices.IndexFunc(all, func(r storage.Record) bool { return r.Response.Status == 402 })]
 	after, ran := enforcing(t, before, idem.KindAtomic)
-	err := after.engine.CacheBust(t.Context(), r.Tenant, r.OperationID, "it was refused by mistake")
+	_, err := after.engine.CacheBust(t.Context(), r.Tenant, r.OperationID, "", "it was refused by mistake")
 	var not *idem.CacheBustError
 	if !r.RecordOnly || !errors.As(err, &not) || !strings.Contains(not.Reason, "observed") {
 		t.Errorf("record only: %t; got %v, want a CacheBustError", r.RecordOnly, err)

@@ -39,6 +39,10 @@ const retryStatus = time.Second
 // errChain: a record waits for a message that is not there.
 var errChain = errors.New("middleware: the operation waits for a message that does not exist")
 
+// endShown is how long after the last message of a chain its record may still be shown as pending: it was read just before its end, or the
+// store shows the writes of one transaction one after the other. It is far more than either takes, and than clocks differ by.
+const endShown = time.Minute
+
 // Status returns the endpoint of an operation's status, which the Location of a 202 names: for GET at
 // Config.OperationsPath, with the operation's id as the last segment of the path. It authenticates, and answers 200 with
 // the state, the times and, once there is one, the final response; 404 for an operation that the tenant does not have, or
@@ -100,8 +104,11 @@ func (m *Middleware) operationState(ctx context.Context, messages Messages, r st
 		return statusInProgress, nil
 	case storage.MessageUnknown, storage.MessageDead:
 		return statusUnknown, nil
-	case storage.MessageEvidenced: // nobody holds it, and its answer is settled yet
-	case storage.MessagePending, storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled: // final: the record was read just before its end
+	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled: // what ended it ended the record, or inserted the next one
+		if m.engine.Since(open.DoneAt) > endShown {
+			return "", errChain
+		}
+	case storage.MessagePending, storage.MessageEvidenced: // nobody holds it: its call, or its settlement, is to come
 	}
 	return statusPending, nil
 }

@@ -18,6 +18,7 @@ import (
 // chain answers for the messages of any operation, by their position.
 type chain struct {
 	states []storage.MessageState
+	doneAt time.Time // of those that have ended
 	err    error
 }
 
@@ -26,7 +27,7 @@ func (c chain) Message(_ context.Context, id idem.MessageID) (*storage.Message, 
 	if err != nil || c.err != nil || n > len(c.states) {
 		return nil, errors.Join(err, c.err)
 	}
-	return &storage.Message{ID: id, State: c.states[n-1]}, nil
+	return &storage.Message{ID: id, State: c.states[n-1], DoneAt: c.doneAt}, nil
 }
 
 type operationStatus struct {
@@ -109,8 +110,8 @@ func TestStatusShowsRecordAndMessageTogether(t *testing.T) {
 		"may have happened":         {pending, chain{states: []storage.MessageState{storage.MessageUnknown}}, "unknown"},
 		"given up":                  {pending, chain{states: []storage.MessageState{storage.MessageDead}}, "unknown"},
 		"second of a chain":         {pending, chain{states: []storage.MessageState{storage.MessageDelivered, storage.MessageClaimed}}, "in_progress"},
-		"delivered since":           {pending, chain{states: []storage.MessageState{storage.MessageDelivered}}, "pending"},
-		"a chain as long as can be": {pending, chain{states: slicesOf(99, storage.MessageDeclined)}, "pending"},
+		"delivered since":           {pending, chain{states: []storage.MessageState{storage.MessageDelivered}, doneAt: time.Now()}, "pending"},
+		"a chain as long as can be": {pending, chain{states: slicesOf(99, storage.MessageDeclined), doneAt: time.Now()}, "pending"},
 	} {
 		a := newAPI(t, nil)
 		a.mux.Handle("GET /v1/operations/{id}", a.mw.Status(c.messages))
@@ -199,7 +200,11 @@ func TestStatusIsNotGuessedWhereTheMessageCannotBeRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		messages middleware.Messages
 		want     int
-	}{"an outage": {chain{err: errors.New("down")}, 503}, "a chain without messages": {chain{}, 500}} {
+	}{
+		"an outage": {chain{err: errors.New("down")}, 503}, "a chain without messages": {chain{}, 500},
+		"a chain that ended an hour ago":      {chain{states: slicesOf(2, storage.MessageDelivered), doneAt: time.Now().Add(-time.Hour)}, 500},
+		"a long chain that ended long before": {chain{states: slicesOf(99, storage.MessageDeclined)}, 500},
+	} {
 		a := newAPI(t, nil)
 		a.mux.Handle("GET /v1/operations/{id}", a.mw.Status(c.messages))
 		if r := a.status(a.stored("k", func(*storage.Record) {}), "tenant-a"); r.StatusCode != c.want || (r.Header.Get("Retry-After") != "") != (c.want == 503) {

@@ -2,9 +2,11 @@ package operator_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -55,5 +57,61 @@ func TestADetachedMessageThatKeepsADeliveryIsRedriven(t *testing.T) {
 	var refusal *outbox.RefusalError
 	if _, err := w.desk.Close(t.Context(), m.ID, because(operator.SeenMessage(m))); !errors.As(err, &refusal) {
 		t.Errorf("a close: %v, want it refused", err)
+	}
+}
+
+// docs/operator.md "EvidenceLate": what was delivered after its client was told that nothing happened is undone at the provider before it is
+// taken from the queue.
+func TestADeliveryAfterTheOperationFailedIsNotJustClosed(t *testing.T) {
+	failed := func(r *storage.Record) {
+		r.State, r.Response.Status, r.DoneAt, r.ExpiresAt = storage.StateFailed, 502, noon, noon.Add(r.Retention)
+		r.FreeAt = r.ExpiresAt
+	}
+	for name, c := range map[string]struct {
+		change func(*storage.Message)
+		want   string
+	}{
+		"delivered":     {func(m *storage.Message) { dead(m); m.KeptDelivered = &storage.Kept{} }, "look: the provider delivered it after the operation had failed"},
+		"declined":      {func(m *storage.Message) { dead(m); m.KeptDeclined = &storage.Kept{} }, "close: its operation has its final answer"},
+		"nothing known": {dead, "close: its operation has its final answer"},
+	} {
+		w := newWorld(t)
+		m := w.operation("acme", failed, c.change)[0]
+		w.now = noon.Add(time.Hour)
+		if next := w.advice(m.OperationID); !strings.HasPrefix(next, c.want) || strings.Contains(next, "only takes it from the queue") == (name == "delivered") {
+			t.Errorf("%s: %q", name, next)
+		}
+	}
+}
+
+// A key whose answer was busted answers 409 until no cache can hold that answer.
+func TestABustedKeyExecutesLater(t *testing.T) {
+	w := newWorld(t)
+	r := w.record(idem.KindAtomic, storage.StateFailedRetryable, func(r *storage.Record) {
+		r.LeaseUntil, r.LastError = noon.Add(16*time.Minute), "cache-bust: ticket 17"
+	})
+	w.now = noon.Add(time.Minute)
+	if next := w.advice(r.OperationID); !strings.HasPrefix(next, "wait: its key answers 409 until 2026-11-21T12:16:00Z") || !strings.Contains(next, "\ncache-bust: ") {
+		t.Error(next)
+	}
+	w.now = noon.Add(17 * time.Minute)
+	if next := w.advice(r.OperationID); next != "nothing: the next request with its key executes" {
+		t.Error(next)
+	}
+}
+
+// An answer that is not given any more is not taken out of use, and the log does not say that it was.
+func TestACacheBustThatFindsNoAnswerIsToldAsUnchanged(t *testing.T) {
+	for name, prepare := range map[string]func(*world) storage.Record{
+		"expired":         func(w *world) storage.Record { return w.record(idem.KindAtomic, storage.StateCompleted) },
+		"freed otherwise": func(w *world) storage.Record { return w.record(idem.KindAtomic, storage.StateFailedRetryable) },
+	} {
+		w := newWorld(t)
+		r := prepare(w)
+		w.now = noon.Add(24*time.Hour + time.Second)
+		result, err := w.desk.CacheBust(t.Context(), r.OperationID, because(operator.SeenRecord(r)))
+		if err != nil || result.Outcome != "unchanged" || w.audit.entries[0].Outcome != "unchanged" {
+			t.Errorf("%s: %+v, %v", name, result, err)
+		}
 	}
 }

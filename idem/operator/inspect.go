@@ -216,6 +216,11 @@ func (d *Desk) InspectScope(ctx context.Context, scope idem.Scope) (Story, error
 func (d *Desk) story(ctx context.Context, tenant string, id idem.OperationID, asked int, r *storage.Record) (Story, error) {
 	s := Story{Operation: id, Messages: []MessageView{}}
 	messages, err := d.chain(ctx, id, asked, r)
+	if err == nil && r != nil && torn(*r, messages) { // it may just have ended, or gone on: what was read before it is read again
+		if r, err = d.record(ctx, id); err == nil {
+			messages, err = d.chain(ctx, id, asked, r)
+		}
+	}
 	if err != nil {
 		return s, err
 	}
@@ -253,10 +258,14 @@ func (d *Desk) story(ctx context.Context, tenant string, id idem.OperationID, as
 	return s, nil
 }
 
-// about is what the audit log has of an operation and its messages, since it was begun by a clock that may be behind.
+// about is what the audit log has of an operation and its messages, since it was begun by a clock that may be behind. Where nobody knows
+// when that was, it is what the log has of the last year: a time before the clock's reach would wrap around.
 func (d *Desk) about(ctx context.Context, id idem.OperationID, begun time.Time) ([]Entry, error) {
-	since := d.now().Sub(begun) + time.Minute
-	return d.Entries(ctx, min(max(since, time.Minute), SinceMax), string(id), ListMax)
+	since := SinceMax
+	if !begun.IsZero() {
+		since = min(max(d.now().Sub(begun)+time.Minute, time.Minute), SinceMax)
+	}
+	return d.Entries(ctx, since, string(id), ListMax)
 }
 
 // chain reads the messages of an operation that are there, in order. They are numbered without a gap; native TTL makes gaps once the

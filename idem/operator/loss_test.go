@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -146,6 +147,79 @@ func TestWhatTheApplicationHasIsToldWithoutRecordAndMessages(t *testing.T) {
 		story, err := w.desk.InspectOf(t.Context(), "acme", m.OperationID)
 		if err != nil || story.Application != "acme asked about 0 messages" || len(story.Next) != 1 || !strings.HasPrefix(story.Next[0], c.next) || story.RecordMayBeLost != !c.lost.IsZero() {
 			t.Errorf("%+v, %v", story, err)
+		}
+	}
+}
+
+// After a loss nobody knows whether an operation has ended whose record is not there, though its messages have.
+func TestALostRecordBesideEndedMessagesMayNotHaveEnded(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*storage.Message)
+		lost   time.Time
+		want   string
+	}{
+		"lost":               {delivered, noon.Add(time.Minute), "look: its record is not there, and data from before 2026-11-21T12:01:00Z may have been lost"},
+		"not lost":           {delivered, noon, "nothing: it has ended, and its record was removed"},
+		"complete before it": {func(m *storage.Message) { delivered(m); m.Detached = true }, noon.Add(time.Minute), "nothing: it had its answer before its message was sent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			m := w.recordless(c.change)
+			_, err := w.desk.RefuseBefore(t.Context(), c.lost, because(""))
+			w.ok(err)
+			story, err := w.desk.Inspect(t.Context(), string(m.OperationID))
+			w.ok(err)
+			if next := strings.Join(story.Next, "\n"); !strings.HasPrefix(next, c.want) || story.RecordMayBeLost != (name != "not lost") {
+				t.Errorf("%q, may be lost: %t", next, story.RecordMayBeLost)
+			}
+		})
+	}
+}
+
+// What was done about an operation is told for a year, though nothing says any more when it began.
+func TestTheLogIsToldOfWhatIsNotThereAnyMore(t *testing.T) {
+	w := newWorld(t)
+	m := w.message("acme", unknown)
+	w.now = noon.Add(time.Hour)
+	_, err := w.desk.Resolve(t.Context(), m.ID, outbox.Delivered{Reference: "ch_1"}, because(operator.SeenMessage(m)))
+	w.ok(err)
+	w.now = noon.Add(30 * 24 * time.Hour)
+	if records, messages := w.store.Expire(w.now); records != 1 || messages != 1 {
+		t.Fatalf("%d records and %d messages expire", records, messages)
+	}
+	if story, err := w.desk.InspectOf(t.Context(), "acme", m.OperationID); err != nil || len(story.Audit) != 1 || len(story.Messages) != 0 {
+		t.Errorf("%+v, %v", story, err)
+	}
+}
+
+// A message whose record may be lost is not started anew, and who tries it is told of the loss: not that its operation has its answer.
+func TestARedriveWithoutItsRecordNamesTheLoss(t *testing.T) {
+	for name, change := range map[string]func(*storage.Message){
+		"nothing known": dead, "delivered": func(m *storage.Message) {
+			dead(m)
+			m.KeptDelivered = &storage.Kept{Reference: "ch_1", Evidence: []byte("{}")}
+		},
+	} {
+		for _, lost := range []bool{true, false} {
+			w := newWorld(t)
+			m := w.recordless(change)
+			if lost {
+				_, err := w.desk.RefuseBefore(t.Context(), noon.Add(time.Minute), because(""))
+				w.ok(err)
+			}
+			seen := because(operator.SeenMessage(m))
+			dry := seen
+			dry.DryRun = true
+			_, would := w.desk.Redrive(t.Context(), m.ID, dry)
+			_, err := w.desk.Redrive(t.Context(), m.ID, seen)
+			for _, err := range []error{would, err} {
+				if tells := err != nil && strings.Contains(err.Error(), "may have been lost") && operator.Refused(err); tells != lost {
+					t.Errorf("%s, lost %t: %v", name, lost, err)
+				}
+			}
+			if err == nil || w.stateOf(m.ID) != storage.MessageDead {
+				t.Errorf("%s, lost %t: %v, %s", name, lost, err, w.stateOf(m.ID))
+			}
 		}
 	}
 }

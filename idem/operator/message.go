@@ -35,7 +35,7 @@ func (d *Desk) Close(ctx context.Context, id idem.MessageID, ch Change) (Result,
 	return d.onMessage(ctx, "close", id, d.wouldClose, ch, func(ctx context.Context, m storage.Message) (string, error) {
 		r, err := d.record(ctx, m.OperationID)
 		if err == nil {
-			err = d.closable(ctx, m, r)
+			err = d.answerKnown(ctx, m, r)
 		}
 		if err != nil {
 			return "", err
@@ -44,8 +44,8 @@ func (d *Desk) Close(ctx context.Context, id idem.MessageID, ch Change) (Result,
 	})
 }
 
-// closable refuses to close a message whose record may have been lost.
-func (d *Desk) closable(ctx context.Context, m storage.Message, r *storage.Record) error {
+// answerKnown refuses to end, or to start anew, a message whose record may have been lost: nobody knows whether its operation has its answer.
+func (d *Desk) answerKnown(ctx context.Context, m storage.Message, r *storage.Record) error {
 	loss, err := d.Loss(ctx)
 	if err == nil && recordMayBeLost(r, m, loss.RefuseBefore) {
 		err = fmt.Errorf("%w: its record is not there, and data from before %s may have been lost: make the record again first", ErrRefused, loss.RefuseBefore.Format(time.RFC3339))
@@ -57,7 +57,7 @@ func (d *Desk) closable(ctx context.Context, m storage.Message, r *storage.Recor
 func (d *Desk) wouldClose(ctx context.Context, m storage.Message) (string, error) {
 	r, err := d.record(ctx, m.OperationID)
 	if err == nil {
-		err = d.closable(ctx, m, r)
+		err = d.answerKnown(ctx, m, r)
 	}
 	switch {
 	case err != nil:
@@ -72,15 +72,36 @@ func (d *Desk) wouldClose(ctx context.Context, m storage.Message) (string, error
 	return "cancel it; its operation fails", nil
 }
 
-// Redrive starts a dead message anew.
+// Redrive starts a dead message anew, or settles what it keeps. A dead message whose record may have been lost is [ErrRefused]: both demand
+// the record.
 func (d *Desk) Redrive(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
-	return d.onMessage(ctx, "redrive", id, saying("start it anew"), ch, func(ctx context.Context, m storage.Message) (string, error) {
+	return d.onMessage(ctx, "redrive", id, d.wouldRedrive, ch, func(ctx context.Context, m storage.Message) (string, error) {
+		if err := d.redrivable(ctx, m); err != nil {
+			return "", err
+		}
 		state, err := d.operator.Redrive(ctx, id, m.Revision)
 		if err == nil && (state == storage.MessageDead || state == storage.MessageEvidenced) {
 			err = ErrUnsettled
 		}
 		return string(state), err
 	})
+}
+
+// redrivable refuses to redrive a dead message whose record may have been lost. One that is evidenced is settled by every sweep.
+func (d *Desk) redrivable(ctx context.Context, m storage.Message) error {
+	if m.State != storage.MessageDead {
+		return nil
+	}
+	r, err := d.record(ctx, m.OperationID)
+	if err != nil {
+		return err
+	}
+	return d.answerKnown(ctx, m, r)
+}
+
+// wouldRedrive says what a redrive does.
+func (d *Desk) wouldRedrive(ctx context.Context, m storage.Message) (string, error) {
+	return "start it anew", d.redrivable(ctx, m)
 }
 
 // ReconcileMessage asks the provider now about a message that is unknown. It needs nothing seen: it decides nothing that the

@@ -588,3 +588,47 @@ func TestDryRunOfCloseIsTrueOfChains(t *testing.T) {
 		})
 	}
 }
+
+// changing changes a record between the desk's read of it and the engine's.
+type changing struct {
+	storage.Store
+	reads  int
+	change func()
+}
+
+func (c *changing) Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
+	if c.reads++; c.reads == 1 {
+		c.change()
+	}
+	return c.Store.Get(ctx, key)
+}
+
+// What changes in the last moment is noticed, too: a colleague's cache-bust and the corrected answer, or an answer that is kept for longer.
+func TestACacheBustIsOfTheAnswerThatWasSeen(t *testing.T) {
+	for name, change := range map[string]func(*world, storage.Record){
+		"busted": func(w *world, r storage.Record) {
+			_, err := w.engine.CacheBust(w.Context(), r.Tenant, r.OperationID, r.Revision, "a colleague")
+			w.ok(err)
+		},
+		"prolonged": func(w *world, r storage.Record) {
+			_, err := w.engine.Extend(w.Context(), r.Tenant, r.OperationID, noon.Add(48*time.Hour))
+			w.ok(err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			r := w.record(idem.KindAtomic, storage.StateCompleted)
+			w.now = noon.Add(time.Hour)
+			engine, err := idem.New(&changing{Store: w.store, change: func() { change(w, r) }}, idem.Config{Now: func() time.Time { return w.now }, Random: w.mint.Random})
+			w.ok(err)
+			cfg := w.cfg
+			cfg.Engine = engine
+			desk, err := operator.New(cfg)
+			w.ok(err)
+			var stale *storage.RecordConflictError
+			if result, err := desk.CacheBust(t.Context(), r.OperationID, because(operator.SeenRecord(r))); !errors.As(err, &stale) || result.State != operator.EntryRefused {
+				t.Errorf("%+v, %v", result, err)
+			}
+		})
+	}
+}

@@ -29,11 +29,19 @@ func (d *Desk) Release(ctx context.Context, id idem.OperationID, ch Change) (Res
 	})
 }
 
-// CacheBust makes a completed record not answer any more, where nothing else came of its execution.
+// outcomeUnchanged is that of a cache-bust of an answer that is not given any more.
+const outcomeUnchanged = "unchanged"
+
+// CacheBust makes a completed record not answer any more, where nothing else came of its execution. Where its answer has expired, or is not
+// given any more, the outcome is "unchanged".
 func (d *Desk) CacheBust(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
 	would := func(storage.Record) string { return "let the next request with its key execute" }
 	return d.onRecord(ctx, "cache-bust", id, would, ch, func(ctx context.Context, r storage.Record) (string, error) {
-		return string(storage.StateFailedRetryable), admitted("busted", r, d.cfg.Engine.CacheBust(ctx, r.Tenant, id, ch.Reason))
+		busted, err := d.cfg.Engine.CacheBust(ctx, r.Tenant, id, r.Revision, ch.Reason)
+		if err == nil && !busted {
+			return outcomeUnchanged, nil
+		}
+		return string(storage.StateFailedRetryable), admitted("busted", r, err)
 	})
 }
 

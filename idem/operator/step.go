@@ -2,6 +2,7 @@ package operator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,12 +64,20 @@ func (d *Desk) next(id idem.OperationID, r *storage.Record, messages []storage.M
 		}
 	}
 	switch {
+	case r != nil && torn(*r, messages):
+		next = append(next, step("look", "it waits for a message that is not there, and would wait for ever: a loss of data has torn it. Make it whole again, from what is left of it and from what the application and the provider have of it"))
+		next[len(next)-1].Subject = string(id)
+		return next
 	case len(next) > 0:
 		return next
 	case r == nil && len(messages) == 0 && !lost.IsZero():
 		next = []Step{step("look", "its record and its messages are not there: they have expired, or are from before %s and were lost. What the application has of it says how it stands", lost)}
 	case r == nil && len(messages) == 0:
 		next = []Step{{Action: "nothing", Why: "nothing of it is here: it has expired, or there was none of this tenant's"}}
+	case r == nil && slices.ContainsFunc(messages, func(m storage.Message) bool { return recordMayBeLost(r, m, lost) }):
+		next = []Step{step("look", "its record is not there, and data from before %s may have been lost. Its messages have ended, and nobody knows by them whether it has. What the application has of it says so; what has not ended there is ended by hand", lost)}
+	case r == nil && messages[0].CreatedAt.Before(lost):
+		next = []Step{{Action: "nothing", Why: "it had its answer before its message was sent. Its record is not there: it has expired, or was lost"}}
 	case r == nil:
 		next = []Step{{Action: "nothing", Why: "it has ended, and its record was removed"}}
 	default:
@@ -78,6 +87,12 @@ func (d *Desk) next(id idem.OperationID, r *storage.Record, messages []storage.M
 		next[i].Subject = string(id)
 	}
 	return next
+}
+
+// torn says that the record waits for a message that is not there: none is, or all of them have ended. The write that ends a message ends
+// its record too, or inserts the next message, unless a loss of data has taken a part of it.
+func torn(r storage.Record, messages []storage.Message) bool {
+	return r.State == storage.StatePending && !slices.ContainsFunc(messages, func(m storage.Message) bool { return !m.State.Final() })
 }
 
 // Advice is the steps as text, with times as at writes them. It names the message where there are several.
@@ -124,6 +139,12 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 		}
 		return append(next, step("resolve", "with evidence from the provider's own books"), step("close", "cancels it, if nothing happened; possible from %s on", absent))
 	case storage.MessageDead:
+		if r != nil && r.State == storage.StateFailed && !m.Detached && !m.Undoes && m.KeptDelivered != nil && m.KeptDeclined == nil {
+			return []Step{
+				step("look", "the provider delivered it after the operation had failed, and the client was told that it failed: undo it at the provider first"),
+				step("close", "once it was undone there; its operation keeps its answer"),
+			}
+		}
 		return nextOfDead(m, r == nil || r.State.Final() && !m.Detached, absent)
 	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled: // nothing is left to do
 	}
@@ -185,6 +206,12 @@ func (d *Desk) nextOfRecord(r storage.Record) []Step {
 		return []Step{step("wait", "its handler may run until %s", r.LeaseUntil)}
 	case r.State == storage.StateInProgress:
 		return []Step{step("wait", "its holder may execute until %s", r.LeaseUntil), step("release", "fences its holder off%s", twice)}
+	case r.State == storage.StateFailedRetryable && r.LeaseUntil.After(d.now()):
+		next := []Step{step("wait", "its key answers 409 until %s; the next request after that executes", r.LeaseUntil)}
+		if strings.HasPrefix(r.LastError, idem.CacheBustReason) {
+			next = append(next, step("cache-bust", "once more, if its reply was lost: the key is free sooner then"))
+		}
+		return next
 	case r.State == storage.StateFailedRetryable:
 		return []Step{step("nothing", "the next request with its key executes")}
 	case r.State == storage.StateCompleted && (r.RecordOnly && !r.Observed || r.SafeToRunAgain):

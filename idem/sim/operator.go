@@ -195,7 +195,8 @@ func (w *world) amend(round int) {
 				time.Sleep(w.between(who, time.Millisecond, 300*time.Millisecond))
 				_ = w.invoke("amender", who, func(ctx context.Context, p *process) error {
 					if (r.Operation == string(pure) || r.Operation == string(wrappedSafe)) && w.oneOf("amender of "+w.nameOf(r.Key)+" busts", 2) == amenderBusts {
-						return p.engine.CacheBust(ctx, r.Tenant, r.OperationID, "it is wrong")
+						_, err := p.engine.CacheBust(ctx, r.Tenant, r.OperationID, "", "it is wrong")
+						return err
 					}
 					_, err := p.engine.Extend(ctx, r.Tenant, r.OperationID, r.ExpiresAt.Add(w.between(who+" extends", time.Second, 20*time.Minute)))
 					return err

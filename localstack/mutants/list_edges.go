@@ -281,7 +281,10 @@ var fronts = []Mutant{
 var stories = []Mutant{
 	{Name: "a clock that is off decides", File: "idem/operator/clock.go", Old: "	if off.Abs() > ClockOffMax {\n", New: "	if false {\n"},
 	{Name: "a lost record has expired", File: "idem/operator/step.go", Old: "	return r == nil && !m.Detached && m.CreatedAt.Before(lost)\n", New: "	return false\n"},
-	{Name: "evidence of a lost record is closed", File: "idem/operator/message.go", Old: "		if err == nil {\n			err = d.closable(ctx, m, r)\n		}\n		if err != nil {\n			return \"\", err\n		}\n		return", New: "		_ = r\n		if err != nil {\n			return \"\", err\n		}\n		return"},
+	{Name: "evidence of a lost record is closed", File: "idem/operator/message.go", Old: "		if err == nil {\n			err = d.answerKnown(ctx, m, r)\n		}\n		if err != nil {\n			return \"\", err\n		}\n		return", New: "		_ = r\n		if err != nil {\n			return \"\", err\n		}\n		return"},
+	{Name: "what was delivered after its operation failed is just closed", File: "idem/operator/step.go", Old: "		if r != nil && r.State == storage.StateFailed && !m.Detached", New: "		if false && r.State == storage.StateFailed && !m.Detached"},
+	{Name: "a redrive without its record is for the machine to refuse", File: "idem/operator/message.go", Old: "	if m.State != storage.MessageDead {\n		return nil\n	}\n	r, err", New: "	if true {\n		return nil\n	}\n	r, err"},
+	{Name: "a cache-bust is of whatever answer is there", File: "idem/operator/record.go", Old: "CacheBust(ctx, r.Tenant, id, r.Revision, ch.Reason)", New: "CacheBust(ctx, r.Tenant, id, \"\", ch.Reason)"},
 	{Name: "only the last message of a chain is judged", File: "idem/operator/step.go", Old: "	for _, m := range messages {\n		for _, s := range d.nextOfMessage", New: "	for _, m := range messages[max(0, len(messages)-1):] {\n		for _, s := range d.nextOfMessage"},
 }
 
@@ -294,6 +297,7 @@ var wires = []Mutant{
 
 // holds: a wake-up is nobody else's while it is served.
 var holds = []Mutant{
+	{Name: "what a redrive buries again is redriven again", File: "idem/outbox/sqsqueue/redrive.go", Old: "	case l.kind == LetterDeadMessage && r.failed[l.dead.Message]:\n", New: "	case l.kind == LetterDeadMessage && r.failed[l.dead.Message] && false:\n"},
 	{Name: "a wake-up that is served is handed out again", File: "idem/outbox/sqsqueue/consumer.go", Old: "ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: int32(c.cfg.Visibility / time.Second),\n		})\n		if", New: "ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: 0,\n		})\n		if"},
 }
 

@@ -51,6 +51,13 @@ var losses = []Mutant{
 	{Name: "a redriven charge has no row", File: "functions/internal/drift/untraced.go", Old: "const olderRows = WindowMax\n", New: "const olderRows = 0\n"},
 }
 
+// middles: what is made again of a chain that a loss has torn in its middle.
+var middles = []Mutant{
+	{Name: "a chain that is torn in its middle is there", File: "functions/internal/payments/outcome.go", Old: "	return last.DoneAt.Before(before), last, nil\n", New: "	return false, last, nil\n"},
+	{Name: "what follows a torn chain was never called", File: "functions/internal/payments/chain.go", Old: "m.OpenSince, m.NextAttemptAt, m.SweepAt, m.RedrivenAt = record.CreatedAt, now, now.Add(sweepGrace), now", New: "m.CreatedAt, m.NextAttemptAt, m.SweepAt, m.RedrivenAt = now, now, now.Add(sweepGrace), now"},
+	{Name: "a payout that the provider made is undone", File: "functions/internal/payments/midchain.go", Old: "		if o.Status != StatusDeclined {\n", New: "		if false {\n"},
+}
+
 // balances: what an account is corrected by.
 var balances = []Mutant{
 	{Name: "an account is corrected by rows that lack a transfer", File: "functions/cmd/idemctl/account_compare.go", Old: "	case lack != nil:\n", New: "	case lack != nil && false:\n"},

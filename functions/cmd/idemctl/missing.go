@@ -256,10 +256,14 @@ func (r *restoreMissing) one(d *idemctl.Desk, restorer payments.Restorer, known 
 		told.Account = r.Account
 	}
 	told.Finish, told.EndReleased, did.Tenant = r.Finish, r.EndReleased, told.Tenant
+	there := false
 	result, err := d.Do(operator.Task{
 		Name: "missing restore", Subject: string(operation), Tenant: told.Tenant,
 		Would: would(made),
-		Judge: func(ctx context.Context) error { return refused(restorer.Judge(ctx, operation, objects, told)) },
+		Judge: func(ctx context.Context) (err error) {
+			there, err = restorer.Judge(ctx, operation, objects, told)
+			return refused(err)
+		},
 		Act: func(ctx context.Context) (string, error) {
 			outcome, err := restorer.Restore(ctx, operation, objects, told)
 			return outcome, refused(err)
@@ -268,7 +272,9 @@ func (r *restoreMissing) one(d *idemctl.Desk, restorer payments.Restorer, known 
 	if idemctl.Unfinished(err) {
 		return did.left(err)
 	}
-	did.Did = result.Outcome
+	if did.Did = result.Outcome; result.DryRun && there {
+		did.Did = "leave it as it is: nothing of it is missing"
+	}
 	return did, err
 }
 

@@ -128,6 +128,9 @@ func TestMissingOperationsAreMadeAgain(t *testing.T) {
 	if again := d.restores(idemctl.ExitOK, "--told", told, "--write"); len(again) != 0 {
 		t.Errorf("again: %+v", again)
 	}
+	if dry := d.restores(idemctl.ExitOK, "--told", told, "--operation", string(charge)); len(dry) != 1 || dry[0].Did != "leave it as it is: nothing of it is missing" {
+		t.Errorf("a dry run of what is there: %+v", dry)
+	}
 	d.demands(d.inspect(string(charge)), "completed delivered succeeded", "nothing: it has ended")
 	d.demands(d.inspect(string(payout)), "completed delivered delivered succeeded", "nothing: it has ended")
 	compares(t, idemctl.ExitOK)

@@ -46,7 +46,7 @@ func (b begun) chain(record storage.Record, now time.Time) (all []storage.Messag
 	}
 	for i, s := range steps {
 		m := storage.Message{
-			ID: record.OperationID.Message(i + 1), Index: i + 1, OperationID: record.OperationID, RecordKey: record.Key, Tenant: record.Tenant,
+			ID: record.OperationID.Message(b.after + i + 1), Index: b.after + i + 1, OperationID: record.OperationID, RecordKey: record.Key, Tenant: record.Tenant,
 			Topic: s.topic, Payload: s.payload, State: s.state, Reference: s.reference, Undoes: s.undoes, Revision: record.Revision, CreatedAt: record.CreatedAt,
 			Retention: record.Retention, Expiry: record.Expiry, SchemaVersion: storage.SchemaVersion,
 		}

@@ -13,8 +13,10 @@ type begun struct {
 	payload []byte
 	writes  []idem.Write
 	view    acceptedView
-	// steps are the messages up to the one that a lost operation goes on with. Default: it goes on with its first message.
+	// steps are the messages up to the one that a lost operation goes on with. Default: it goes on with its first message. They come after
+	// so many that are there.
 	steps []step
+	after int
 }
 
 // commit puts it into the execution's transaction, with the 202.

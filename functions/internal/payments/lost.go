@@ -175,21 +175,20 @@ type Restorer struct {
 // sweepGrace is for how long the sweep leaves a restored message to its stream record.
 const sweepGrace = 15 * time.Second
 
-// Judge says whether an operation can be made again now: a [*ByHandError] where a person has to do it, or has to say more. It changes
-// nothing. objects are everything that the provider shows under the operation's keys.
-func (r Restorer) Judge(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) error {
-	_, err := r.prepare(ctx, operation, objects, told)
-	if errors.Is(err, errThere) {
-		return nil
+// Judge says whether an operation can be made again now: a [*ByHandError] where a person has to do it, or has to say more. there says that
+// nothing of it is missing. It changes nothing. objects are everything that the provider shows under the operation's keys.
+func (r Restorer) Judge(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) (there bool, err error) {
+	if _, err = r.prepare(ctx, operation, objects, told); errors.Is(err, errThere) {
+		return true, nil
 	}
-	return err
+	return false, err
 }
 
 // errThere: nothing of the operation is missing.
 var errThere = errors.New("payments: the operation is there")
 
-// prepare is the transaction that makes the operation again: from its own record, or from its message and its row, where a loss has torn its
-// transaction, and from the provider's objects, where nothing is left of it. Its error is errThere where nothing is missing.
+// prepare is the transaction that makes the operation again: from its own record, or from its messages and its row, where a loss has torn one
+// of its transactions, and from the provider's objects, where nothing is left of it. Its error is errThere where nothing is missing.
 func (r Restorer) prepare(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) (storage.Commit, error) {
 	key, err := operation.RecordKey()
 	if err != nil {
@@ -203,11 +202,13 @@ func (r Restorer) prepare(ctx context.Context, operation idem.OperationID, objec
 		return r.withoutRecord(ctx, operation, objects, told)
 	}
 	if stored.OperationID == operation {
-		torn, err := r.torn(ctx, *stored)
-		if err != nil {
+		torn, last, err := r.torn(ctx, *stored)
+		switch {
+		case err != nil:
 			return storage.Commit{}, err
-		}
-		if torn {
+		case torn && last != nil:
+			return r.fromEnded(ctx, *stored, *last, objects, told)
+		case torn:
 			return r.fromRecord(ctx, *stored, objects, told)
 		}
 	}

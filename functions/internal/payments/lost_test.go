@@ -132,7 +132,7 @@ func (w *world) byHand(objects []payments.Shown, told payments.Told, code string
 // leftTo is byHand for an operation of which the provider may have nothing.
 func (w *world) leftTo(operation idem.OperationID, objects []payments.Shown, told payments.Told, code string) {
 	w.Helper()
-	judged := w.restorer().Judge(w.Context(), operation, objects, told)
+	_, judged := w.restorer().Judge(w.Context(), operation, objects, told)
 	_, restored := w.restorer().Restore(w.Context(), operation, objects, told)
 	for _, err := range []error{judged, restored} {
 		var refused *payments.ByHandError

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -92,19 +93,39 @@ func (r Restorer) found(ctx context.Context, c storage.Commit, told Told, troubl
 	return outcome, nil
 }
 
-// torn says whether the record waits for a first message that is not there. A message is never removed before its record is final.
-func (r Restorer) torn(ctx context.Context, stored storage.Record) (bool, error) {
+// torn says whether the record waits for a message that is not there: its first, or one after last, which has ended. A message is never
+// removed before its record is final, and the write that ended last inserted the next one or ended the record, unless a loss took that part.
+func (r Restorer) torn(ctx context.Context, stored storage.Record) (torn bool, last *storage.Message, err error) {
 	if stored.State != storage.StatePending {
-		return false, nil
+		return false, nil, nil
 	}
-	message, err := r.Messages.Message(ctx, stored.OperationID.Message(1))
-	if err != nil {
-		return false, fmt.Errorf("payments: read message: %w", err)
+	for n := 1; n <= outbox.ChainMax; n++ {
+		m, err := r.Messages.Message(ctx, stored.OperationID.Message(n))
+		switch {
+		case err != nil:
+			return false, nil, fmt.Errorf("payments: read message: %w", err)
+		case m != nil && !m.State.Final():
+			return false, nil, nil
+		case m == nil && last == nil:
+			return true, nil, nil
+		case m == nil:
+			return r.lostAfter(ctx, last)
+		}
+		last = m
 	}
-	return message == nil, nil
+	return r.lostAfter(ctx, last)
 }
 
-// there says what the key's record is where there is one: another operation's, or this one's with its message and its row. A record
+// lostAfter says whether the message ended before the loss. One that ended since may have been read just before its record's own end.
+func (r Restorer) lostAfter(ctx context.Context, last *storage.Message) (torn bool, _ *storage.Message, err error) {
+	before, err := r.Store.RefuseBefore(ctx)
+	if err != nil {
+		return false, nil, fmt.Errorf("payments: read RefuseBefore: %w", err)
+	}
+	return last.DoneAt.Before(before), last, nil
+}
+
+// there says what the key's record is where there is one: another operation's, or this one's with its messages and its row. A record
 // without them is a transaction that a loss has torn. What a person says of the operation must be what is stored.
 func (r Restorer) there(ctx context.Context, operation idem.OperationID, stored storage.Record, told Told) (string, error) {
 	if stored.OperationID != operation {
@@ -113,7 +134,7 @@ func (r Restorer) there(ctx context.Context, operation idem.OperationID, stored 
 	if err := told.ofTenant(stored.Tenant); err != nil {
 		return "", err
 	}
-	torn, err := r.torn(ctx, stored)
+	torn, _, err := r.torn(ctx, stored)
 	switch {
 	case err != nil:
 		return "", err

@@ -66,7 +66,7 @@ func (r Restorer) waits(ctx context.Context, operation idem.OperationID) error {
 			return nil
 		}
 	}
-	return &ByHandError{CodePartlyThere, "its record is not there, and its messages have ended: inspect it"}
+	return &ByHandError{CodePartlyThere, "its record is not there, and its messages have ended, so that nothing can be settled: its row says whether it has ended, and one that is pending is ended by hand"}
 }
 
 // ofRow is what the operation committed beside its record, by its row, which must not have ended.
@@ -90,7 +90,7 @@ func (r Restorer) ofRow(ctx context.Context, m storage.Message) (begun, error) {
 		return begun{}, err
 	}
 	if refund == nil || refund.Status != StatusPending {
-		return begun{}, &ByHandError{CodePartlyThere, "one of its messages is there, without its record, and its row is not there or has ended: inspect it"}
+		return begun{}, &ByHandError{CodePartlyThere, "one of its messages is there without its record, or without what follows it, and its row is not there or has ended: inspect it"}
 	}
 	paid, err := r.succeeded(ctx, m.Tenant, refund.Payment)
 	if err != nil {

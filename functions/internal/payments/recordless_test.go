@@ -118,6 +118,34 @@ func TestALostRecordComesBackWithoutItsWrites(t *testing.T) {
 	})
 }
 
+// recovery.md "Torn transactions": a chain goes on without its record, so a payout whose record is lost is paid out, once. Its last message
+// can't be settled, and is what is redriven once the record is there again.
+func TestAPayoutWithoutItsRecordIsPaidOut(t *testing.T) {
+	onBoth(t, func(w *world) {
+		w.faults(provider.Rule{On: provider.Screening, Fault: provider.ErrorBefore})
+		var made accepted
+		w.payOut("k", "iban_ok").want(202).decode(&made)
+		payout := made.Operation
+		m := w.message(payout)
+		row, err := w.backend.ledger.Payout(w.Context(), tenantA, payments.EntryID(payments.EntryPayout, payout))
+		w.ok(err)
+		w.losesRecord(m, payments.InsertPayout{Payout: *row}, payments.Debit{Tenant: tenantA, Account: row.From, Amount: row.Amount, Currency: row.Currency})
+		w.finishes()
+		w.made(1, 1, 500)
+		dead := w.message(payout)
+		if dead.State != storage.MessageDead || dead.Index != 2 || dead.KeptDelivered == nil {
+			w.Fatalf("message %d is %s, keeps %v", dead.Index, dead.State, dead.KeptDelivered)
+		}
+		if got, err := w.restorer().Restore(w.Context(), payout, w.shown(payout), payments.Told{}); err != nil || got != "restored" {
+			w.Fatalf("%q, %v", got, err)
+		}
+		_, err = w.operator.Redrive(w.Context(), dead.ID, dead.Revision)
+		w.ok(err)
+		w.payOut("k", "iban_ok").want(201)
+		w.made(1, 1, 500)
+	})
+}
+
 // A record is not made for what nothing waits in, what is not there, or what is not lost: it would be pending for ever.
 func TestALostRecordIsLeftToAPersonWhereNothingWaitsForIt(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -38,6 +38,11 @@ func (r Restorer) fromRecord(ctx context.Context, stored storage.Record, objects
 			return storage.Commit{}, err
 		}
 	}
+	return r.beside(stored, loaded, b)
+}
+
+// beside is the transaction that puts messages and rows beside a record that is there. The record stays as it is but for its revision.
+func (r Restorer) beside(stored, loaded storage.Record, b begun) (_ storage.Commit, err error) {
 	if loaded.Revision, err = r.Mint.Revision(); err != nil {
 		return storage.Commit{}, err
 	}

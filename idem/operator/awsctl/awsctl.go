@@ -138,7 +138,10 @@ func (c Config) letters(ctx context.Context, most int, redrive func(context.Cont
 	}
 	report, err := opened.Queue.Redrive(ctx, sqsqueue.RedriveOptions{DryRun: redrive == nil, Max: most}, redrive)
 	failed := func(letter sqsqueue.Redriven) bool { return letter.Action == sqsqueue.LetterFailed }
-	if err == nil && slices.ContainsFunc(report.Letters, failed) {
+	switch {
+	case err != nil && len(report.Letters) == 0:
+		return nil, err
+	case err == nil && slices.ContainsFunc(report.Letters, failed):
 		err = idemctl.ErrLettersLeft
 	}
 	return report, err

@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	kms "github.com/aws/aws-sdk-go-v2/service/kms/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/seal"
+	"github.com/idem-go/idem-aws/idem/seal/tablekeys"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -36,8 +41,7 @@ func (o *opener) all(ctx context.Context, records, messages string) error {
 			return err
 		}
 		_, err = o.store.LoadResponse(ctx, *r)
-		o.note(tenant, err)
-		return nil
+		return o.note(tenant, err)
 	})
 	if err != nil {
 		return err
@@ -51,22 +55,41 @@ func (o *opener) all(ctx context.Context, records, messages string) error {
 				err = storage.ErrErased
 			}
 		}
-		o.note(tenant, err)
-		return nil
+		return o.note(tenant, err)
 	})
 }
 
-// note counts what came of one row.
-func (o *opener) note(tenant string, err error) {
+// note counts what came of one row. It returns an error that says nothing of the row: the next try may open it.
+func (o *opener) note(tenant string, err error) error {
 	switch {
 	case err == nil:
 	case errors.Is(err, storage.ErrErased):
 		o.found.Erased++
+	case !stays(err):
+		return err
 	case o.wrong[tenant] == nil:
 		o.wrong[tenant] = &Unreadable{Tenant: tenant, Rows: 1, Why: err.Error()}
 	default:
 		o.wrong[tenant].Rows++
 	}
+	return nil
+}
+
+// refusals are the answers of the KMS that say that its key does not open what was wrapped. After any other, such as a throttle, nobody
+// knows.
+var refusals = []string{
+	(*kms.IncorrectKeyException)(nil).ErrorCode(), (*kms.InvalidCiphertextException)(nil).ErrorCode(), (*kms.NotFoundException)(nil).ErrorCode(),
+	(*kms.DisabledException)(nil).ErrorCode(), (*kms.KMSInvalidStateException)(nil).ErrorCode(),
+}
+
+// stays says whether a row can't be opened however often it is tried: it is damaged, or its key is not there or does not open.
+func stays(err error) bool {
+	var keys *seal.KeysError
+	if !errors.As(err, &keys) {
+		return errors.Is(err, errUnopened) || errors.Is(err, seal.ErrNotAuthentic) || errors.Is(err, storage.ErrChunksMissing)
+	}
+	var answered smithy.APIError
+	return errors.Is(keys.Cause, tablekeys.ErrNoKey) || errors.As(keys.Cause, &answered) && slices.Contains(refusals, answered.ErrorCode())
 }
 
 // sealed gives the key and the tenant of each encrypted row of a table.

@@ -22,9 +22,7 @@ type action struct {
 	// Settles says that the change needs evidence, and Answers that it needs an answer.
 	Settles, Answers bool
 	// Unfenced says that the change decides nothing that the system would not decide by itself.
-	Unfenced bool
-	// Glances says that what was seen is compared before the change, and not demanded by its write.
-	Glances   bool
+	Unfenced  bool
 	will, not []string
 	make      func(context.Context, *operator.Desk, asked, operator.Change) (operator.Result, error)
 }
@@ -132,14 +130,13 @@ var (
 			},
 		},
 		"cache-bust": {
-			Label: "Cache-bust: forget the answer", Glances: true,
+			Label: "Cache-bust: forget the answer",
 			will: []string{
 				"The stored answer is not given any more. The next request with the key executes, once no cache can hold the old answer. Until then, usually about a minute, the key answers 409; where nothing is cached, it executes at once.",
 				"An answer that has expired already stays as it is.",
 			},
 			not: []string{
 				"Nothing that was written is undone. It is refused where executing again could do something twice: where the commit wrote more than the record, or a handler that writes by itself is not declared safe to run again. It is refused, too, where the answer lives as long as its resource.",
-				"What you saw is compared when you confirm. A write in the moment between that and the change is not noticed where the answer is still of the same execution, such as one that has prolonged it.",
 			},
 			make: func(ctx context.Context, d *operator.Desk, a asked, ch operator.Change) (operator.Result, error) {
 				return d.CacheBust(ctx, a.operation(), ch)

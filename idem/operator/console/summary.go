@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -42,12 +43,19 @@ func summary(s operator.Story, now time.Time) (text string, tone tone) {
 		return "It has been unknown" + since(r.CreatedAt, now) + ": the handler may have done its work. Its key executes nothing until the outcome is known.", bad
 	case storage.StateInProgress:
 		return "An execution has held its lease" + since(r.CreatedAt, now) + ".", waiting
-	case storage.StatePending:
-		return "It has had no final answer" + since(r.CreatedAt, now) + ".", waiting
+	case storage.StatePending: // no message is open
+		return "It has had no final answer" + since(r.CreatedAt, now) + ", and the message that it waits for is not there.", bad
 	case storage.StateFailed:
 		return fmt.Sprintf("It has failed. Every retry gets the stored answer, status %d.", r.ResponseStatus), bad
 	case storage.StateFailedRetryable:
-		return "Nothing happened. The next request with its key executes.", plain
+		text = "Nothing happened."
+		if strings.HasPrefix(r.LastError, idem.CacheBustReason) {
+			text = "Its answer was taken out of use."
+		}
+		if r.LeaseUntil.After(now) {
+			return text + " Its key answers 409 for " + span(r.LeaseUntil.Sub(now)) + " more, and then the next request executes.", waiting
+		}
+		return text + " The next request with its key executes.", plain
 	default:
 		return fmt.Sprintf("It is completed. Every retry gets the stored answer, status %d.", r.ResponseStatus), good
 	}

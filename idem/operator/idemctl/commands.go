@@ -303,7 +303,7 @@ func (r *redrive) letters(s *session) error {
 		}
 	}
 	report, err := s.app.Letters(s.ctx, r.Max, each)
-	if err != nil && !errors.Is(err, ErrLettersLeft) {
+	if report == nil {
 		return err
 	}
 	return errors.Join(s.show(report, func(t *table) { t.json(report) }), err)

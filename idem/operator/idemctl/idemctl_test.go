@@ -314,6 +314,23 @@ func TestFind(t *testing.T) {
 	w.types(idemctl.ExitTrouble, "inspect", "pay_2", "--tenant", "acme")
 }
 
+// What was redriven before the command was interrupted is told: nothing else tells it of letters without an entry in the audit log.
+func TestLettersThatWereRedrivenAreToldWhateverFollows(t *testing.T) {
+	w := newWorld(t)
+	w.app.Letters = func(context.Context, int, func(context.Context, outbox.DeadLetter) error) (any, error) {
+		return map[string]any{"redriven": 3}, context.Canceled
+	}
+	if out, _ := w.types(idemctl.ExitTrouble, "redrive", "--dead-letters", ticket, "--write"); !strings.Contains(out, `"redriven": 3`) {
+		t.Errorf("%q", out)
+	}
+	w.app.Letters = func(context.Context, int, func(context.Context, outbox.DeadLetter) error) (any, error) {
+		return nil, errDown
+	}
+	if out, _ := w.types(idemctl.ExitTrouble, "redrive", "--dead-letters", ticket, "--write"); out != "" {
+		t.Errorf("%q", out)
+	}
+}
+
 // The application's parts get what the command line says.
 func TestLettersAndDrift(t *testing.T) {
 	w := newWorld(t)

@@ -94,6 +94,8 @@ const (
 	LetterAcknowledged LetterAction = "acknowledged"
 	// LetterGone: its message is not there, because it ended and was removed since; the letter was deleted.
 	LetterGone LetterAction = "gone"
+	// LetterRepeated: the redrive of its message failed in this run, and the letter that it failed for stays; this one was deleted.
+	LetterRepeated LetterAction = "repeated"
 	// LetterLeft: nothing was done, and it is still in the queue: a dry run, or a body that nobody knows.
 	LetterLeft LetterAction = "left"
 	// LetterFailed: the error says why. It is still in the queue, and the next run tries again.

@@ -294,6 +294,30 @@ func eventually(t *testing.T, p *pair, letters int) sqsqueue.RedriveReport {
 	return all
 }
 
+// A redrive that can't settle what its message keeps buries the message again, into the queue that is being emptied: it is tried once a run,
+// and leaves one letter.
+func TestARedriveThatBuriesAgainLeavesOneLetter(t *testing.T) {
+	p := newPair(t)
+	p.put(t, "", letterOfDead, letterOfDead)
+	tries := 0
+	buries := func(context.Context, outbox.DeadLetter) error {
+		tries++
+		p.put(t, "", letterOfDead)
+		return errors.New("can't be settled")
+	}
+	for run := 1; run <= 2; run++ {
+		report, err := p.Redrive(t.Context(), sqsqueue.RedriveOptions{Max: 20}, buries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, report, map[string]int{"dead_message failed": 1, "dead_message repeated": 3 - run})
+		if tries != run {
+			t.Errorf("%d tries in %d runs", tries, run)
+		}
+	}
+	want(t, eventually(t, p, 1), map[string]int{"dead_message redriven": 1})
+}
+
 // A run is bounded, says so, and the next goes on.
 func TestRedriveIsBounded(t *testing.T) {
 	p := newPair(t)

@@ -87,6 +87,9 @@ func (k *Keys) first(ctx context.Context, tenant string) (seal.Key, error) {
 	return seal.Key{ID: made.current, Secret: secret, Current: true}, nil
 }
 
+// ErrNoKey: the table does not have the key, or what it has is none. Asking again does not help.
+var ErrNoKey = errors.New("tablekeys: there is no such key")
+
 // Open implements [seal.Keys]: a read, and an unwrapping. A tenant without an item is no erased one: that is an error.
 func (k *Keys) Open(ctx context.Context, tenant string, id uint32) (seal.Key, error) {
 	stored, err := k.read(ctx, tenant)
@@ -94,7 +97,7 @@ func (k *Keys) Open(ctx context.Context, tenant string, id uint32) (seal.Key, er
 	case err != nil:
 		return seal.Key{}, err
 	case stored == nil:
-		return seal.Key{}, errors.New("tablekeys: the tenant has no keys: check the table's name")
+		return seal.Key{}, fmt.Errorf("%w: the tenant has no keys: check the table's name", ErrNoKey)
 	case id <= stored.erasedThrough:
 		return seal.Key{}, fmt.Errorf("tablekeys: key %d: %w", id, storage.ErrErased)
 	}
@@ -104,14 +107,14 @@ func (k *Keys) Open(ctx context.Context, tenant string, id uint32) (seal.Key, er
 func (k *Keys) unwrap(ctx context.Context, tenant string, stored *keys, id uint32) (seal.Key, error) {
 	wrapped, ok := stored.wrapped[id]
 	if !ok {
-		return seal.Key{}, fmt.Errorf("tablekeys: the tenant has no key %d", id)
+		return seal.Key{}, fmt.Errorf("%w: the tenant has no key %d", ErrNoKey, id)
 	}
 	secret, err := k.cfg.Wrapper.Unwrap(ctx, tenant, wrapped)
 	if err != nil {
 		return seal.Key{}, fmt.Errorf("tablekeys: unwrap key %d: %w", id, err)
 	}
 	if len(secret) != seal.KeyBytes {
-		return seal.Key{}, fmt.Errorf("tablekeys: key %d has %d bytes", id, len(secret))
+		return seal.Key{}, fmt.Errorf("%w: key %d has %d bytes", ErrNoKey, id, len(secret))
 	}
 	return seal.Key{ID: id, Secret: [seal.KeyBytes]byte(secret), Current: id == stored.current}, nil
 }

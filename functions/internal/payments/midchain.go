@@ -1,0 +1,96 @@
+package payments
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// fromEnded is the transaction that makes again what follows the last message that is there, which has ended: a settlement that goes on
+// writes both, and a loss has kept one of them. A settlement is pure, so what it wrote is known. The row must be there and pending, and is
+// not written again. What the provider shows is judged as that of an operation without a record.
+func (r Restorer) fromEnded(ctx context.Context, stored storage.Record, last storage.Message, objects []Shown, told Told) (storage.Commit, error) {
+	if err := told.ofTenant(stored.Tenant); err != nil {
+		return storage.Commit{}, err
+	}
+	next, err := nextAfter(last)
+	if err != nil {
+		return storage.Commit{}, err
+	}
+	b, err := r.ofRow(ctx, last)
+	if err != nil {
+		return storage.Commit{}, err
+	}
+	b.writes, b.after, b.steps = nil, last.Index, []step{next}
+	if next.undoes {
+		err = b.unmade(stored.OperationID, objects, told)
+	} else {
+		err = b.goOn(stored.OperationID, last, objects, told)
+	}
+	if err != nil {
+		return storage.Commit{}, err
+	}
+	loaded, err := r.Store.LoadResponse(ctx, stored)
+	if err != nil {
+		return storage.Commit{}, fmt.Errorf("payments: read the 202: %w", err)
+	}
+	return r.beside(stored, loaded, b)
+}
+
+// nextAfter is the message that the settlement of an ended one inserted.
+func nextAfter(last storage.Message) (step, error) {
+	var outcome outbox.Outcome = outbox.NotExecuted{}
+	switch last.State {
+	case storage.MessageDelivered:
+		outcome = outbox.Delivered{Reference: last.Reference}
+	case storage.MessageDeclined:
+		outcome = outbox.Declined{Reference: last.Reference}
+	default: // cancelled
+	}
+	var settled outbox.Settlement
+	var err error
+	switch last.Topic {
+	case TopicScreenings:
+		settled, err = settleScreening(last, outcome)
+	case TopicPayouts, TopicLegacyPayouts:
+		settled, err = settlePayout(last, outcome)
+	}
+	switch {
+	case err != nil:
+		return step{}, &ByHandError{CodePartlyThere, fmt.Sprintf("what followed its message %s is not there, and can't be made again (%v): inspect it", last.ID, err)}
+	case settled.Next == nil:
+		return step{}, &ByHandError{CodePartlyThere, fmt.Sprintf("its message %s has ended the operation, and its record has no answer: inspect it", last.ID)}
+	}
+	return step{topic: settled.Next.Topic, payload: settled.Next.Payload, state: storage.MessagePending, undoes: settled.Next.Undoes}, nil
+}
+
+// goOn refuses what must not be executed by what the provider shows. Where the provider was asked to release the hold of a payout, the
+// payout was given up, and the release is what the chain goes on with.
+func (b *begun) goOn(operation idem.OperationID, last storage.Message, objects []Shown, told Told) error {
+	lost, err := b.judge(operation, objects, told)
+	if err != nil || !lost.Released {
+		return err
+	}
+	steps, err := stepsToRelease(b.payload, last.Reference)
+	b.steps = steps[last.Index:]
+	return err
+}
+
+// unmade refuses to undo what came before a payout that was made, for all that the provider shows. An undoing moves no money out.
+func (b begun) unmade(operation idem.OperationID, objects []Shown, told Told) error {
+	if err := told.ofAccount(b.view.Payout.From); err != nil || len(objects) == 0 {
+		return err
+	}
+	if _, err := b.shown(operation, objects); err != nil {
+		return err
+	}
+	for _, o := range byPosition(objects, 2) {
+		if o.Status != StatusDeclined {
+			return &ByHandError{CodeDiffersFromSelf, "its message says that the payout was not made, and the provider shows it: ask the provider which is true"}
+		}
+	}
+	return nil
+}
