@@ -103,7 +103,7 @@ func (w *world) play() {
 	}
 	w.scheduled()
 	w.judgeEnd()
-	time.Sleep(26*time.Hour + w.mood.expires) // beyond every retention
+	time.Sleep(50*time.Hour + w.mood.expires) // beyond every retention, that of messages too
 	w.expire()
 	w.judgeGone()
 	w.over.Store(true)

@@ -42,6 +42,14 @@ var decisions = []Mutant{
 	{Name: "a repeated cache-bust changes nothing", File: changeFile, Old: "r.State == Retryable && r.Lease > now+c.uncached():", New: "r.State == Retryable && r.Lease < now:"},
 }
 
+// remainders: what has ended goes a day after its record, however it ended.
+var remainders = []Mutant{
+	{Name: "what is closed with its answer there is never removed", File: failFile, Old: "		w.Said, w.Msg.Ended = NotAsked, true\n", New: "		w.Said = NotAsked\n"},
+	{Name: "what is detached and closed is never removed", File: failFile, Old: "	case m.Detached:\n		w.Msg.Ended = ends.State.Final()\n", New: "	case m.Detached:\n"},
+	{Name: "what is abandoned or closed is never removed", File: failFile, Old: "			w.Msg.Ended, w.Earlier = true, m.Index-1\n", New: "			w.Msg.Ended, w.Earlier = false, m.Index-1\n"},
+	{Name: "what is detached and settled is never removed", File: decideFile, Old: "		w.Msg.Ended, w.MsgIf.NotDead = true, w.MsgIf.Open", New: "		w.Msg.Ended, w.MsgIf.NotDead = false, w.MsgIf.Open"},
+}
+
 // deliveries: when a provider is called, and what its answer means.
 var deliveries = []Mutant{
 	{Name: "a message is called before its time", File: deliveryFile, Old: "	case now < m.dueAt():\n		return d.over(Busy)\n", New: ""},
