@@ -23,8 +23,8 @@
 // request, delivery and visit met (act.go), so that it can also demand what holds only for an actor without an excuse: that a 503
 // leaves no lease of its own behind, that the answer of a handler and definite evidence are not dropped, that a living holder is
 // not parked. In the end every incarnation of a key and every message that there ever was is held to the provider's books, also what has
-// expired since. What only a person can end must have been told of: in a dead letter, or by an alarm in the log. When every retention is
-// over, the native TTL has removed whatever has ended.
+// expired since. What only a person can end must have been told of: in a dead letter, or by an alarm in the log. Of what is dead a letter
+// comes again on the next day. When every retention is over, the native TTL has removed whatever has ended.
 //
 // What has not ended after 60 hours of faults must end in the 48 hours after them, in which nothing goes wrong.
 //

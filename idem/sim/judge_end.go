@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -124,6 +125,30 @@ func (w *world) ended() bool {
 		}
 	}
 	return true
+}
+
+// unreminded are the dead messages of which nobody was told on the last day, but for what failed with its operation: then nothing is left to
+// decide.
+func (w *world) unreminded() (all []storage.Message) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.judge.messages {
+		if decided := !m.Detached && w.judge.last[m.OperationID].State.Final(); m.State == storage.MessageDead && !w.judge.told[m.ID] && !decided {
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b storage.Message) int { return cmp.Compare(a.ID, b.ID) })
+	return all
+}
+
+// judgeReminders judges whether an operator is told every day of what is dead (docs/semantics.md "States of a message").
+func (w *world) judgeReminders() {
+	all := w.unreminded()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range all {
+		w.broken("I3: message %s of %s to %s is dead, and nobody was told again for a day", short(string(m.ID)), w.subject(m), m.Topic)
+	}
 }
 
 // judgeGone judges what is left when every retention is over: what only a person can end, and what lives as long as its resource. All
