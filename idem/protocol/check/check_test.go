@@ -94,6 +94,9 @@ func TestEveryRuleHoldsAndIsNeeded(t *testing.T) {
 			})
 		}
 	})
+	if strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+		return // a part was asked for, and not what the table says of it
+	}
 	if len(explored) < len(all) {
 		for _, j := range explored {
 			rowStands(t, j)
