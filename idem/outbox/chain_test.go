@@ -319,6 +319,30 @@ func TestMessagesGoADayAfterTheirRecordHoweverItEnded(t *testing.T) {
 
 func abandoning(topic *outbox.Topic) { topic.AbandonAfter = time.Minute }
 
+// Only a record of what was done lives as long as its resource: one that failed expires, and its message goes a day later, also where it
+// ends after its record. What is beside a record that stays, stays.
+func TestAMessageThatEndsAfterItsRecordGoesAsThatDoes(t *testing.T) {
+	for name, c := range map[string]struct {
+		detached bool
+		want     int
+	}{"its record failed": {false, 1}, "its record lives as long as its resource": {true, 0}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{})
+			w.provider.script = []string{"400"}
+			id := w.accept(func(m *storage.Message) { m.Detached, m.Expiry.ResourceBacked = c.detached, true })
+			w.deliver(id)
+			w.clock.Add(time.Hour)
+			w.ok(w.operator.Close(t.Context(), id, w.seen(id)))
+			if m := w.message(id); m.State != storage.MessageCancelled {
+				t.Fatalf("it is %s", m.State)
+			}
+			if _, messages := w.inner.Expire(w.clock.Now().Add(49 * time.Hour)); messages != c.want {
+				t.Errorf("%d messages went a day after their record, want %d", messages, c.want)
+			}
+		})
+	}
+}
+
 // After a loss of data nobody knows whether a restored message was called: one whose provider honours no keys is not called,
 // and asked about where there is somebody to ask. Each instance may be told so, or the table all of them.
 func TestARestoredMessageCountsAsCalled(t *testing.T) {
