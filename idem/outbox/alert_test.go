@@ -17,16 +17,21 @@ import (
 // dying are the ways in which a message comes before an operator.
 var dying = map[string]struct {
 	options options
+	change  func(*storage.Message)
 	script  []string
+	told    outbox.Outcome // by a webhook, before anybody has called
 	state   storage.State
 	reason  string
 }{
-	"attempts over, a call open":   {options{topic: unprobed}, []string{"500 before", "500 before", "500 before"}, storage.StatePending, "attempts over"},
-	"attempts over, nothing open":  {options{}, []string{"429", "429", "429"}, storage.StateFailed, "attempts over"},
-	"refused, and a call is open":  {options{topic: unprobed}, []string{"500 before", "409"}, storage.StatePending, "refused"},
-	"its answer can't be settled":  {options{topic: settling(unsettled)}, nil, storage.StatePending, "settlement failed"},
-	"nothing happened, unsettled":  {options{topic: settling(unsettled)}, []string{"400"}, storage.StatePending, "settlement failed"},
-	"refused, and nothing is open": {options{}, []string{"400"}, storage.StateFailed, "refused"},
+	"attempts over, a call open":       {options: options{topic: unprobed}, script: []string{"500 before", "500 before", "500 before"}, state: storage.StatePending, reason: "attempts over"},
+	"attempts over, nothing open":      {script: []string{"429", "429", "429"}, state: storage.StateFailed, reason: "attempts over"},
+	"refused, and a call is open":      {options: options{topic: unprobed}, script: []string{"500 before", "409"}, state: storage.StatePending, reason: "refused"},
+	"its answer can't be settled":      {options: options{topic: settling(unsettled)}, state: storage.StatePending, reason: "settlement failed"},
+	"evidence can't be settled":        {options: options{topic: settling(unsettled)}, told: outbox.Declined{Reference: "no"}, state: storage.StatePending, reason: "settlement failed"},
+	"nothing happened, unsettled":      {options: options{topic: settling(unsettled)}, script: []string{"400"}, state: storage.StatePending, reason: "settlement failed"},
+	"refused, and nothing is open":     {script: []string{"400"}, state: storage.StateFailed, reason: "refused"},
+	"an undoing is refused":            {change: func(m *storage.Message) { m.Undoes = true }, script: []string{"400"}, state: storage.StatePending, reason: "refused"},
+	"beside what is complete, refused": {change: func(m *storage.Message) { m.Detached = true }, script: []string{"400"}, state: storage.StateCompleted, reason: "refused"},
 }
 
 func unsettled(storage.Message, outbox.Outcome, *outbox.Settlement) error {
@@ -39,11 +44,18 @@ func deceased(t *testing.T, name string, lost bool) (*world, idem.MessageID) {
 	c := dying[name]
 	w := newWorld(t, c.options)
 	w.provider.script = c.script
-	id := w.accept()
+	if c.change == nil {
+		c.change = func(*storage.Message) {}
+	}
+	id := w.accept(c.change)
 	if lost {
 		w.loseDeath(id)
 	}
-	_ = w.worker.Deliver(t.Context(), id) // where the reply is lost this is trouble with the store
+	if c.told == nil {
+		_ = w.worker.Deliver(t.Context(), id) // where the reply is lost this is trouble with the store
+	} else {
+		_, _ = w.worker.Settle(t.Context(), id, c.told)
+	}
 	for range 5 {
 		w.clock.Add(2 * time.Minute)
 		for _, id := range w.queue.Take() {
@@ -95,9 +107,17 @@ func TestDeadIsToldOfThoughTheReplyIsLost(t *testing.T) {
 }
 
 // An operator is reminded of what is dead once a day, also where nobody knows its topic any more; each time before the row says
-// that they were.
+// that they were. Only what failed with its operation is told of once.
 func TestDeadIsToldOfEveryDay(t *testing.T) {
-	w, id := deceased(t, "attempts over, a call open", false)
+	for name, c := range dying {
+		if c.state != storage.StateFailed {
+			t.Run(name, func(t *testing.T) { isToldOfEveryDay(t, name, c.reason) })
+		}
+	}
+}
+
+func isToldOfEveryDay(t *testing.T, name, reason string) {
+	w, id := deceased(t, name, false)
 	for _, step := range []struct {
 		wait   time.Duration
 		alerts int
@@ -105,7 +125,7 @@ func TestDeadIsToldOfEveryDay(t *testing.T) {
 		w.clock.Add(step.wait)
 		_, err := w.sweep(t.Context())
 		w.ok(err)
-		w.wantAlerts(step.alerts, "attempts over")
+		w.wantAlerts(step.alerts, reason)
 	}
 	for n := range 100 {
 		w.store.On(faulty.PostponeMessage, n+1, faulty.Refuse(storage.ErrContention))
@@ -116,7 +136,7 @@ func TestDeadIsToldOfEveryDay(t *testing.T) {
 	if did.Errors != 1 || did.Reminded != 0 {
 		t.Errorf("sweep without its write: %+v", did)
 	}
-	w.wantAlerts(4, "attempts over")
+	w.wantAlerts(4, reason)
 	w.store.Clear()
 	w.rewrite(id, func(m *storage.Message) { m.Topic = "retired" })
 	did, err = w.sweep(t.Context())
@@ -124,7 +144,8 @@ func TestDeadIsToldOfEveryDay(t *testing.T) {
 	if did.Reminded != 1 {
 		t.Errorf("sweep of a retired topic's: %+v", did)
 	}
-	if text := w.log.String(); !strings.Contains(text, `"reason":"topic is not registered"`) || w.logged("outbox.unknown_topic") != 0 {
+	unknown := reason == "attempts over" // its topic alone knew when they are over
+	if text := w.log.String(); unknown && !strings.Contains(text, `"reason":"topic is not registered"`) || w.logged("outbox.unknown_topic") != 0 {
 		t.Error(text)
 	}
 }

@@ -248,6 +248,101 @@ func TestNothingOfAChainGoesBeforeItsEnd(t *testing.T) {
 	}
 }
 
+// docs/semantics.md "Chains": messages are removed a day after their record, however their operation ended. Of one that is complete
+// without them, they go as if it ended with them.
+func TestMessagesGoADayAfterTheirRecordHoweverItEnded(t *testing.T) {
+	const kept = 72 * time.Hour
+	closes := func(w *world, id idem.MessageID) {
+		w.clock.Add(time.Hour) // nothing is under way any more
+		w.ok(w.operator.Close(w.Context(), id, w.seen(id)))
+	}
+	detached := func(m *storage.Message) { m.Detached = true }
+	for name, c := range map[string]struct {
+		options options
+		accept  func(*storage.Message)
+		script  []string
+		ends    func(*world, idem.MessageID) // after the last message was delivered as the script says
+		state   storage.MessageState
+		chain   bool // the script is about its second message
+	}{
+		"delivered":                       {state: storage.MessageDelivered},
+		"declined":                        {script: []string{"402"}, state: storage.MessageDeclined},
+		"abandoned":                       {options: options{topic: abandoning}, state: storage.MessageCancelled},
+		"closed":                          {options: options{topic: unprobed}, script: []string{"409"}, ends: closes, state: storage.MessageCancelled},
+		"closed with its answer there":    {script: []string{"400"}, ends: closes, state: storage.MessageCancelled},
+		"a chain's second, closed":        {chain: true, options: options{topic: unprobed}, script: []string{"409"}, ends: closes, state: storage.MessageCancelled},
+		"the same with its answer there":  {chain: true, script: []string{"400"}, ends: closes, state: storage.MessageCancelled},
+		"detached, delivered":             {accept: detached, state: storage.MessageDelivered},
+		"detached, declined":              {accept: detached, script: []string{"402"}, state: storage.MessageDeclined},
+		"detached, closed":                {options: options{topic: unprobed}, accept: detached, script: []string{"409"}, ends: closes, state: storage.MessageCancelled},
+		"detached, given up, then closed": {accept: detached, script: []string{"400"}, ends: closes, state: storage.MessageCancelled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: func(topic *outbox.Topic) {
+				if c.chain {
+					twoPhases(false)(topic)
+				}
+				if c.options.topic != nil {
+					c.options.topic(topic)
+				}
+			}})
+			if c.accept == nil {
+				c.accept = func(*storage.Message) {}
+			}
+			id, want := w.accept(c.accept, func(m *storage.Message) { m.Expiry.KeepFor = kept }), 1
+			if c.chain {
+				w.deliver(id)
+				id, want = w.message(id).OperationID.Message(2), 2
+			}
+			w.provider.script = c.script
+			w.clock.Add(time.Minute)
+			w.deliver(id)
+			if c.ends != nil {
+				if _, messages := w.inner.Expire(w.clock.Now().Add(1000 * time.Hour)); messages != 0 {
+					t.Fatalf("%d messages went before an operator", messages)
+				}
+				c.ends(w, id)
+			}
+			if m := w.message(id); m.State != c.state {
+				t.Fatalf("it is %s, want %s", m.State, c.state)
+			}
+			end := w.clock.Now().Add(24*time.Hour + kept)
+			if _, messages := w.inner.Expire(end.Add(23 * time.Hour)); messages != 0 {
+				t.Errorf("%d messages went with their record still there", messages)
+			}
+			if _, messages := w.inner.Expire(end.Add(25 * time.Hour)); messages != want {
+				t.Errorf("%d messages went a day after their record, want %d", messages, want)
+			}
+		})
+	}
+}
+
+func abandoning(topic *outbox.Topic) { topic.AbandonAfter = time.Minute }
+
+// Only a record of what was done lives as long as its resource: one that failed expires, and its message goes a day later, also where it
+// ends after its record. What is beside a record that stays, stays.
+func TestAMessageThatEndsAfterItsRecordGoesAsThatDoes(t *testing.T) {
+	for name, c := range map[string]struct {
+		detached bool
+		want     int
+	}{"its record failed": {false, 1}, "its record lives as long as its resource": {true, 0}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{})
+			w.provider.script = []string{"400"}
+			id := w.accept(func(m *storage.Message) { m.Detached, m.Expiry.ResourceBacked = c.detached, true })
+			w.deliver(id)
+			w.clock.Add(time.Hour)
+			w.ok(w.operator.Close(t.Context(), id, w.seen(id)))
+			if m := w.message(id); m.State != storage.MessageCancelled {
+				t.Fatalf("it is %s", m.State)
+			}
+			if _, messages := w.inner.Expire(w.clock.Now().Add(49 * time.Hour)); messages != c.want {
+				t.Errorf("%d messages went a day after their record, want %d", messages, c.want)
+			}
+		})
+	}
+}
+
 // After a loss of data nobody knows whether a restored message was called: one whose provider honours no keys is not called,
 // and asked about where there is somebody to ask. Each instance may be told so, or the table all of them.
 func TestARestoredMessageCountsAsCalled(t *testing.T) {

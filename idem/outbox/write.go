@@ -104,7 +104,11 @@ func (x *delivery) settlement(w protocol.Write, fence storage.MessageFence) (sto
 		s.Next = x.following(*said.Next, w.Next)
 	}
 	now := x.now()
-	expires := x.row.Expiry.At(now, x.row.Retention, http.StatusOK)
+	lasting := x.row.Expiry
+	if w.RecAs == protocol.Check && w.RecIf.Ended { // a record that ended before its message has failed, and expires
+		lasting.ResourceBacked = false
+	}
+	expires := lasting.At(now, x.row.Retention, http.StatusOK)
 	if w.RecAs == protocol.End {
 		s.Record = x.recordEnd(w, said, now)
 		expires = s.Record.ExpiresAt

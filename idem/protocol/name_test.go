@@ -96,6 +96,12 @@ func (w Write) told() string {
 	case Postpone:
 		parts = append(parts, fmt.Sprintf("message %d is looked at later", w.Msg.Index))
 	}
+	switch {
+	case w.Msg.Ended && w.Earlier != 0:
+		parts = append(parts, fmt.Sprintf("messages 1 to %d may go", w.Msg.Index))
+	case w.Msg.Ended:
+		parts = append(parts, fmt.Sprintf("message %d may go", w.Msg.Index))
+	}
 	if w.Slot != 0 {
 		parts = append(parts, "the handler's writes")
 	}

@@ -31,13 +31,13 @@ var sources = map[string][]source{
 		{"..", []string{"TestLostReplyOnCommit", "TestCommitThatIsFencedOffNeverLands", "TestCommitThatLandsBeforeTheFenceOffIsAnswered", "TestContentionIsTriedAgain", "TestContentionForEverReleasesWith503", "TestDoRetryReadsAndRunsAgain", "TestARejectionBesideALockThatWasNotJudgedRunsAgain", "TestARejectionBesideAnythingThatWasNotJudgedIsSentAgain", "TestWhatWasToldToHaveFailedNeverCommitsLater", "TestWrappedLateEvidenceSettlesWhatWasParked"}},
 	},
 	"errand_meets_message.txt": {
-		{"../outbox", []string{"TestSweepJudgesEachMessage", "TestReconcileJudgesEachFinding", "TestKeyRetentionEnds", "TestAnOpenCallIsRepeatedUntilTheMarginOfItsKeysRetention", "TestAttemptsOverWithAnOpenCall", "TestAttemptsOverWithNothingOpen", "TestAttemptsOverIsLeftToProbes", "TestALaterPhaseIsNotAnsweredWithATimeout", "TestARefusedPhaseIsFollowedByWhatUndoesTheOneBefore", "TestAnUndoingThatIsGivenUpStandsBeforeAnOperator", "TestWakeUpsThatNeedNothing", "TestAMessageOfAnotherReleaseStopsNobody", "TestAWebhooksDeclineOfNobodyKnowsWhichAttemptIsKept", "TestADeclineNeverOverrulesWhatIsKeptAsDelivered", "TestOperatorCloses", "TestOperatorRedrivesKeptEvidence", "TestRedrivenByAnOperatorIsAskedAbout", "TestDeadIsToldOfEveryDay"}},
+		{"../outbox", []string{"TestSweepJudgesEachMessage", "TestReconcileJudgesEachFinding", "TestKeyRetentionEnds", "TestAnOpenCallIsRepeatedUntilTheMarginOfItsKeysRetention", "TestAttemptsOverWithAnOpenCall", "TestAttemptsOverWithNothingOpen", "TestAttemptsOverIsLeftToProbes", "TestALaterPhaseIsNotAnsweredWithATimeout", "TestARefusedPhaseIsFollowedByWhatUndoesTheOneBefore", "TestAnUndoingThatIsGivenUpStandsBeforeAnOperator", "TestWakeUpsThatNeedNothing", "TestAMessageOfAnotherReleaseStopsNobody", "TestAWebhooksDeclineOfNobodyKnowsWhichAttemptIsKept", "TestADeclineNeverOverrulesWhatIsKeptAsDelivered", "TestOperatorCloses", "TestMessagesGoADayAfterTheirRecordHoweverItEnded", "TestOperatorRedrivesKeptEvidence", "TestRedrivenByAnOperatorIsAskedAbout", "TestDeadIsToldOfEveryDay"}},
 	},
 	"call_ends.txt": {
 		{"../outbox", []string{"TestDeliverSettlesOnce", "TestRefusedIsDeadAtOnce", "TestACallThatSaysNothingMayHaveHappened", "TestNoCallWithoutALease", "TestAttemptsOverWithAnOpenCall", "TestProviderTroubleEndsInOneDelivery"}},
 	},
 	"settlement_ends.txt": {
-		{"../outbox", []string{"TestSettleWithoutAnyReply", "TestFailedSettlementKeepsItsEvidence", "TestEvidenceAfterTheEnd", "TestEvidenceMeetsAnotherEnd", "TestADefiniteAnswerIsKeptWhenItCannotBeSettled", "TestNoPhaseFollowsWhatHasFailedHoweverItIsRedriven", "TestLateEvidenceOfACancelledPhaseIsKept"}},
+		{"../outbox", []string{"TestSettleWithoutAnyReply", "TestFailedSettlementKeepsItsEvidence", "TestEvidenceAfterTheEnd", "TestEvidenceMeetsAnotherEnd", "TestADefiniteAnswerIsKeptWhenItCannotBeSettled", "TestNoPhaseFollowsWhatHasFailedHoweverItIsRedriven", "TestLateEvidenceOfACancelledPhaseIsKept", "TestNothingOfAChainGoesBeforeItsEnd", "TestMessagesGoADayAfterTheirRecordHoweverItEnded"}},
 	},
 }
 

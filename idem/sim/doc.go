@@ -23,7 +23,8 @@
 // request, delivery and visit met (act.go), so that it can also demand what holds only for an actor without an excuse: that a 503
 // leaves no lease of its own behind, that the answer of a handler and definite evidence are not dropped, that a living holder is
 // not parked. In the end every incarnation of a key and every message that there ever was is held to the provider's books, also what has
-// expired since. What only a person can end must have been told of: in a dead letter, or by an alarm in the log.
+// expired since. What only a person can end must have been told of: in a dead letter, or by an alarm in the log. Of what is dead a letter
+// comes again on the next day. When every retention is over, the native TTL has removed whatever has ended.
 //
 // What has not ended after 60 hours of faults must end in the 48 hours after them, in which nothing goes wrong.
 //
@@ -66,6 +67,9 @@
 // No story loses data, seals anything, has more than one shard, a policy other than idem.IETF with a retention of an hour, a key or a
 // request that says how old it is, or an answer that is too large. What runs beside a record that is only observed is not played: the
 // judge demands that nobody who enforces goes on with such a record. Clocks differ by a second at most, and none is set while it runs.
+// No sweep offers messages unread (outbox.Config.WakeUpsMax) or looks at several at once (SweepConcurrency), no look-up finds late what
+// was made (ListingDelay), and no provider asks for a pause (NotExecuted.RetryAfter), refuses its caller (NotExecuted.Unauthorized) or
+// refuses without a proof that nothing happened (Refused.Unproven).
 // Of the ways in only package middleware and the webhook's package function are played, by the payments application; awslambda and
 // container are not, nor quotas that refuse, caches, breakers, telemetry, the operator's command and the drift job. Nothing takes the
 // place of DynamoDB but the reference store: what an expression or a wire does is shown by the tests of package dynamo.

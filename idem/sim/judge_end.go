@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -125,13 +127,55 @@ func (w *world) ended() bool {
 	return true
 }
 
-// judgeGone judges what is left when every retention is over: what only a person can end.
+// unreminded are the dead messages of which nobody was told on the last day, but for what failed with its operation: then nothing is left to
+// decide.
+func (w *world) unreminded() (all []storage.Message) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.judge.messages {
+		if decided := !m.Detached && w.judge.last[m.OperationID].State.Final(); m.State == storage.MessageDead && !w.judge.told[m.ID] && !decided {
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b storage.Message) int { return cmp.Compare(a.ID, b.ID) })
+	return all
+}
+
+// judgeReminders judges whether an operator is told every day of what is dead (docs/semantics.md "States of a message").
+func (w *world) judgeReminders() {
+	all := w.unreminded()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range all {
+		w.broken("I3: message %s of %s to %s is dead, and nobody was told again for a day", short(string(m.ID)), w.subject(m), m.Topic)
+	}
+}
+
+// judgeGone judges what is left when every retention is over: what only a person can end, and what lives as long as its resource. All
+// else that has ended is gone by now, a message a day after its record (docs/semantics.md "Chains").
 func (w *world) judgeGone() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for id, r := range w.judge.records {
-		if r.State == storage.StateFailedRetryable {
+	for _, id := range slices.Sorted(maps.Keys(w.judge.records)) {
+		switch r := w.judge.records[id]; {
+		case r.State == storage.StateFailedRetryable:
 			w.broken("expiry: nothing happened of %s, and its key is held for ever", w.nameOf(id))
+		case r.State.Final() && !r.Expiry.ResourceBacked && w.overdue(latest(r.FreeAt, r.ExpiresAt.Add(r.Expiry.KeepFor)).Add(recordsStay)):
+			w.broken("expiry: the record of %s, %s, is never removed", w.nameOf(id), r.State)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.judge.messages)) {
+		m := w.judge.messages[id]
+		last, open := m.DoneAt, m.Expiry.ResourceBacked
+		for _, other := range w.messagesOf(storage.Record{OperationID: m.OperationID}) {
+			last, open = latest(last, other.DoneAt), open || !other.State.Final()
+		}
+		if !open && w.overdue(last.Add(m.Retention+m.Expiry.KeepFor+messagesStay)) {
+			w.broken("expiry: message %s of %s to %s, %s, is never removed", short(string(id)), w.subject(m), m.Topic, m.State)
 		}
 	}
 }
+
+// overdue says that the native TTL should have removed long ago what may go from then on: also where a process was frozen between when
+// it says that something ended and its write.
+func (w *world) overdue(until time.Time) bool { return until.Add(time.Hour).Before(w.removals()) }

@@ -67,3 +67,60 @@ func TestWhatIsGoneIsHeldToTheBooks(t *testing.T) {
 		})
 	}
 }
+
+// What has ended, and all of its operation with it, is missed where it still stands long after its time: a message a day after its record.
+func TestWhatIsNeverRemovedIsMissed(t *testing.T) {
+	const retention = time.Hour
+	records := func(state storage.State, expiry storage.Expiry) func(*world) {
+		return func(w *world) {
+			r := storage.Record{Key: w.keys[0].id, OperationID: "op_1", State: state, FreeAt: beginning.Add(retention), ExpiresAt: beginning.Add(retention), Expiry: expiry}
+			w.judge.records[r.Key] = r
+		}
+	}
+	messages := func(expiry storage.Expiry, states ...storage.MessageState) func(*world) {
+		return func(w *world) {
+			for n, state := range states {
+				op := storage.OperationID("op_1")
+				m := storage.Message{ID: op.Message(n + 1), RecordKey: w.keys[0].id, OperationID: op, State: state, DoneAt: beginning, Retention: retention, Expiry: expiry}
+				w.judge.messages[m.ID], w.judge.lastMessages[m.ID] = m, m
+			}
+		}
+	}
+	const never = 1000 * time.Hour
+	for name, c := range map[string]struct {
+		stands func(*world)
+		until  time.Duration // it may stand for so long after the beginning, and an hour more
+	}{
+		"completed":                     {records(storage.StateCompleted, storage.Expiry{}), retention + recordsStay},
+		"failed":                        {records(storage.StateFailed, storage.Expiry{}), retention + recordsStay},
+		"kept for longer":               {records(storage.StateCompleted, storage.Expiry{KeepFor: retention}), 2*retention + recordsStay},
+		"as long as its resource":       {records(storage.StateCompleted, storage.Expiry{ResourceBacked: true}), never},
+		"pending":                       {records(storage.StatePending, storage.Expiry{}), never},
+		"delivered":                     {messages(storage.Expiry{}, storage.MessageDelivered), retention + messagesStay},
+		"cancelled after a delivery":    {messages(storage.Expiry{}, storage.MessageDelivered, storage.MessageCancelled), retention + messagesStay},
+		"dead":                          {messages(storage.Expiry{}, storage.MessageDead), never},
+		"before what is dead":           {messages(storage.Expiry{}, storage.MessageDelivered, storage.MessageDead), never},
+		"a message of what is kept":     {messages(storage.Expiry{KeepFor: retention}, storage.MessageDelivered), 2*retention + messagesStay},
+		"a message beside its resource": {messages(storage.Expiry{ResourceBacked: true}, storage.MessageDelivered), never},
+	} {
+		t.Run(name, func(t *testing.T) {
+			missed := func(after time.Duration) (missed bool) {
+				synctest.Test(t, func(t *testing.T) {
+					time.Sleep(time.Until(beginning.Add(after)))
+					choices := newChoices(0, []string{})
+					w := newWorldIn(t, Begin{}, calm(deferredKeys, choices), choices, false)
+					c.stands(w)
+					w.judgeGone()
+					missed = len(w.wrong) > 0
+				})
+				return missed
+			}
+			if missed(c.until + time.Hour - 2*skews) {
+				t.Error("it is missed while it may stand")
+			}
+			if missed(c.until+time.Hour+2*skews) != (c.until != never) {
+				t.Error("it stands for ever: want it missed, unless it may")
+			}
+		})
+	}
+}

@@ -30,6 +30,10 @@ func (w *world) judgeMessage(a *act, before, m storage.Message, record storage.R
 		return // only when it is removed has changed
 	}
 	w.judgeMessageFence(a, before, m)
+	if !m.RedrivenAt.Equal(before.RedrivenAt) { // what was told before is decided
+		delete(w.judge.told, m.ID)
+		delete(w.judge.rung, string(m.ID))
+	}
 	switch {
 	case before.State.Final() && before.State != m.State:
 		w.broken("I8: message %s to %s, which was %s, became %s", id, m.Topic, before.State, m.State)
@@ -70,7 +74,7 @@ func (w *world) judgeMessageFence(a *act, before, m storage.Message) {
 
 // untimely says that a message is given up of which nothing was called, no claim died, and no evidence is kept, although it is not
 // too old: its age counts from when it was started anew. Who has just put the next call off until it is too old gives it up at once:
-// nobody would call in between.
+// nobody would call in between. One that nobody has claimed in time is cancelled, or dead where what that means could not be written.
 func (w *world) untimely(a *act, before, m storage.Message) bool {
 	if before.State != storage.MessagePending || m.State != storage.MessageDead || m.Attempts > 0 || m.Died > 0 || m.Refused || m.KeptDelivered != nil || m.KeptDeclined != nil {
 		return false
@@ -79,11 +83,15 @@ func (w *world) untimely(a *act, before, m storage.Message) bool {
 	if m.RedrivenAt.After(began) {
 		began = m.RedrivenAt
 	}
+	most := w.mood.topic.AgeMax
+	if m.Unfailed && m.Index == 1 && before.FirstClaimedAt.IsZero() {
+		most = min(most, w.mood.topic.AbandonAfter)
+	}
 	until := time.Now()
 	if a.wrote[before.Revision] {
 		until = latest(until, before.NextAttemptAt)
 	}
-	return until.Before(began.Add(w.mood.topic.AgeMax - 2*skews))
+	return until.Before(began.Add(most - 2*skews))
 }
 
 // calls judges a call to the provider, by the clock of its caller, before anything can hold it up.

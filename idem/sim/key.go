@@ -309,9 +309,13 @@ func (p *process) probeWrapped(ctx context.Context, r storage.Record) outbox.Fin
 func (w *world) settle(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 	said := outbox.Settlement{Writes: []idem.Write{add(settled(m.ID))}}
 	_, made := o.(outbox.Delivered)
-	if _, given := o.(outbox.NotExecuted); given {
+	_, given := o.(outbox.NotExecuted)
+	what := fmt.Sprintf("what %s of %s made %v means", m.Topic, m.Payload, made)
+	if given {
 		said.Writes = append(said.Writes, add(returned(m.ID)))
-	} else if w.fault(fmt.Sprintf("what %s of %s made %v means", m.Topic, m.Payload, made), w.mood.fails, 1) != nothingWrong {
+		what = fmt.Sprintf("what %s of %s given up means", m.Topic, m.Payload)
+	}
+	if w.fault(what, w.mood.fails, 1) != nothingWrong {
 		return said, errNoMeaning
 	}
 	switch {

@@ -35,12 +35,11 @@ var (
 
 // noteCall notes a call for the stories of a plan.
 func (w *world) noteCall(name string, ways []int) {
-	if !w.planned {
-		return
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.noted = append(w.noted, plannedCall{name, ways})
+	if w.planned {
+		w.noted = append(w.noted, plannedCall{name, ways})
+	}
 }
 
 // What a plan may force of its mood: that people change how long answers last, and that a message has one attempt only.

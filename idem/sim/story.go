@@ -103,7 +103,8 @@ func (w *world) play() {
 	}
 	w.scheduled()
 	w.judgeEnd()
-	time.Sleep(26*time.Hour + w.mood.expires) // beyond every retention
+	w.nextDay()
+	time.Sleep(50*time.Hour + w.mood.expires) // beyond every retention, that of messages too
 	w.expire()
 	w.judgeGone()
 	w.over.Store(true)
@@ -245,6 +246,21 @@ func (w *world) run(what, round string, work func(*outbox.Runner, context.Contex
 		_, err := work(p.runner, ctx)
 		return err
 	})
+}
+
+// nextDay is a day on which nothing goes wrong, and at its end a sweep: what is dead is told of again. A process may have been too slow, or of
+// another release.
+func (w *world) nextDay() {
+	w.calm.Store(true)
+	w.mu.Lock()
+	w.planned = false // what is planned is over
+	clear(w.judge.told)
+	w.mu.Unlock()
+	time.Sleep(25 * time.Hour)
+	for n := 1; n <= 3 && len(w.unreminded()) > 0; n++ {
+		w.run("sweep", fmt.Sprintf("the next day, %d", n), (*outbox.Runner).Sweep)
+	}
+	w.judgeReminders()
 }
 
 // schedule is one run of what the application's own schedule does.

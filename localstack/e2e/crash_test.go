@@ -3,8 +3,12 @@
 package e2e
 
 import (
+	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/localstack/faultproxy"
@@ -69,6 +73,29 @@ func dieAt(t *testing.T, c crash, r request) {
 		})
 	}
 	calm()
+}
+
+// The invariants do not hold while the fault proxy keeps a request back: what it changes may still come.
+func TestARequestThatIsStillHeldBreaksTheInvariants(t *testing.T) { // I9
+	const name = "held-back"
+	calm := disturb(t, faultproxy.Rule{Operation: "TransactWriteItems", Contains: trace(operationPayments, name), Fault: faultproxy.Pause, Times: 1})
+	r := pay(name, card("held"))
+	answer := deployed.tenantA.begin(t, r)
+	held(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	_, unfinished, err := quiet(ctx)
+	must(t, err)
+	if !slices.ContainsFunc(unfinished, func(broken string) bool {
+		return strings.HasPrefix(broken, "I9: the proxy still holds requests: 1 paused")
+	}) {
+		t.Errorf("a request is held, and what is unfinished is %q", unfinished)
+	}
+	must(t, deployed.dynamodb.Release(t.Context()))
+	<-answer
+	calm()
+	t.Parallel()
+	settledOnce(t, r)
 }
 
 func TestPaymentWhoseAPIFunctionDiesBeforeTheCommit(t *testing.T) { // I1: record, message and payment appear together

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/localstack/faultproxy"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -51,12 +52,14 @@ func (l leftovers) broken() []string {
 }
 
 // quiet collects what is there once nothing is under way. Sweep, worker and reconciler have to manage alone (I9): what does
-// not end, and does not stand before an operator either, is returned as unfinished.
+// not end, and does not stand before an operator either, is returned as unfinished. So is that the fault proxy still holds requests:
+// what they change is missing from what is there.
 func quiet(ctx context.Context) (left leftovers, unfinished []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, delivered)
 	defer cancel()
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
+	unfinished = []string{"I9: there was no time to look at what is there"}
 	for {
 		current, err := collect(ctx)
 		if ctx.Err() != nil {
@@ -65,9 +68,12 @@ func quiet(ctx context.Context) (left leftovers, unfinished []string, err error)
 		if err != nil {
 			return left, nil, err
 		}
-		left, unfinished = current, current.unfinished()
 		waiting, err := deployed.dynamodb.Waiting(ctx)
-		if err == nil && len(unfinished) == 0 && waiting.Delayed+waiting.Late+waiting.Paused == 0 {
+		if ctx.Err() != nil {
+			return left, unfinished, nil
+		}
+		left, unfinished = current, append(current.unfinished(), heldBack(waiting, err)...)
+		if len(unfinished) == 0 {
 			return left, nil, nil
 		}
 		if err := hasten(ctx); err != nil && ctx.Err() == nil {
@@ -79,6 +85,17 @@ func quiet(ctx context.Context) (left leftovers, unfinished []string, err error)
 			return left, unfinished, nil
 		}
 	}
+}
+
+// heldBack says that the fault proxy holds requests, or that nobody knows.
+func heldBack(waiting faultproxy.Waiting, err error) []string {
+	switch {
+	case err != nil:
+		return []string{fmt.Sprintf("I9: nobody knows what the proxy still holds: %v", err)}
+	case waiting != (faultproxy.Waiting{}):
+		return []string{fmt.Sprintf("I9: the proxy still holds requests: %d paused, %d delayed, %d late", waiting.Paused, waiting.Delayed, waiting.Late)}
+	}
+	return nil
 }
 
 // hasten runs sweep and reconciler once, as their schedule does every minute.

@@ -21,6 +21,9 @@ type fault struct {
 	// planted are rules whose removal brings it back, and which a story of the simulator finds; beyond is one that no story finds.
 	planted []string
 	beyond  string
+	// explored is one whose removal the checker explores in a scenario about that sequence, where a rule guards more than the sequence and a
+	// story finds it by another promise.
+	explored string
 	// mutants are listed ones that bring it back, each with the test by behaviour that fails then.
 	mutants []dies
 }
@@ -42,7 +45,7 @@ var faults = []fault{
 	{what: "The first message of a chain was removed by TTL while the second was open: nobody found the chain's recovery point, and an operator was told that it had ended",
 		planted: []string{"a message may go before its chain"}},
 	{what: "A webhook's evidence came in between an operator's look at a dead message and their write: a redrive erased it, or a close said \"Nothing was executed\" of a card that was charged",
-		planted: []string{"a message's fences see state, owner and epoch only"}, mutants: []dies{{"closing races with a redrive, and wins", "TestClosingLosesToARedrive"}}},
+		explored: "a message's fences see state, owner and epoch only", mutants: []dies{{"closing races with a redrive, and wins", "TestClosingLosesToARedrive"}}},
 	{what: "A provider without keys answered, and the settlement met contention until its time was over: the definite answer was dropped",
 		planted: []string{"what can't be settled is dropped"}},
 	{what: "A wrapped handler ended after its request's time was over, its lease alive: no write was tried, and the record became unknown",
@@ -149,6 +152,8 @@ today if it came back.
   possible. ` + "`make test`" + ` plays each of them again.
 - **A change, made on purpose**: ` + "`make mutants`" + ` writes the fault into the code, and the test of that
   name fails.
+- **Explored**: a rule that the checker takes out of the protocol's machines in the scenario of that
+  name, because it guards more than this, and stories find it by another promise.
 - **Beyond**: a rule that the checker takes out, and that no story of the simulator can show.
 
 A test compares this page with the stories, the changes and the tests.
@@ -160,7 +165,7 @@ A test compares this page with the stories, the changes and the tests.
 // TestFaultsPageSaysWhatFindsThem holds docs/verify/faults.md against the stories that found planted rules, the listed mutants, and the
 // tests that there are.
 func TestFaultsPageSaysWhatFindsThem(t *testing.T) {
-	stories, tests, listed := planted(t), testNames(t), map[string]bool{}
+	stories, scenarios, tests, listed := planted(t), explored(t), testNames(t), map[string]bool{}
 	for _, m := range Listed() {
 		listed[m.Name] = m.Survives == ""
 	}
@@ -181,13 +186,20 @@ func TestFaultsPageSaysWhatFindsThem(t *testing.T) {
 			}
 			finds = append(finds, fmt.Sprintf("beyond the simulator: *%s*; the checker finds it", f.beyond))
 		}
+		if f.explored != "" {
+			scenario, ok := scenarios[f.explored]
+			if !ok {
+				t.Errorf("fault %d: nothing breaks without %q in the checker's table", i+1, f.explored)
+			}
+			finds = append(finds, fmt.Sprintf("explored without the rule (*%s*) %s", f.explored, scenario))
+		}
 		for _, d := range f.mutants {
 			if !listed[d.mutant] || !tests[d.by] {
 				t.Errorf("fault %d: the mutant %q is listed to die: %v; %s exists: %v", i+1, d.mutant, listed[d.mutant], d.by, tests[d.by])
 			}
 			finds = append(finds, fmt.Sprintf("the change *%s*: `%s`", d.mutant, d.by))
 		}
-		if len(f.planted) == 0 && len(f.mutants) == 0 {
+		if len(f.planted) == 0 && f.explored == "" && len(f.mutants) == 0 {
 			t.Errorf("fault %d: nothing finds it", i+1)
 		}
 		fmt.Fprintf(&page, "| %d | %s | %s |\n", i+1, f.what, strings.Join(finds, "; "))
@@ -219,6 +231,22 @@ func planted(t *testing.T) map[string]string {
 		stories[row[1]] = fmt.Sprintf("the story of seed %s breaks, after %s calls; it has %s lines", row[2], thousands(t, row[3]), row[5])
 	}
 	return stories
+}
+
+var exploredRow = regexp.MustCompile(`(?m)^(\S.*) \[[^]]+\]\n    (\S.*): (\S.*), in \d+ steps$`)
+
+// explored says in which scenario the checker finds each rule that it took out.
+func explored(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "idem/protocol/check/testdata/table.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scenarios := map[string]string{}
+	for _, row := range exploredRow.FindAllStringSubmatch(string(text), -1) {
+		scenarios[row[1]] = fmt.Sprintf("the scenario *%s* breaks: %s", row[2], row[3])
+	}
+	return scenarios
 }
 
 func thousands(t *testing.T, digits string) string {

@@ -11,6 +11,7 @@ const (
 	fenceOfRows  = "idem/protocol/fence.go"
 	applyFile    = "idem/protocol/apply.go"
 	changeFile   = "idem/protocol/change.go"
+	alertFile    = "idem/protocol/alert.go"
 )
 
 // decisions: who may execute, and what everybody else is told. The checker removes the protocol's named rules besides.
@@ -41,6 +42,23 @@ var decisions = []Mutant{
 	{Name: "a cache-bust that was heard of holds its key for as long as one that was not", File: changeFile, Old: "	if x.Errand == Bust && !x.Heard && x.Held.Lease > now+c.uncached() {", New: "	if x.Errand == Bust && x.Heard && x.Held.Lease > now+c.uncached() {"},
 	{Name: "a cache-bust that can't be told a second time fails", File: changeFile, Old: "	if x.Heard {\n		return x.tell(Changed)\n	}\n	if x.Loops++", New: "	if x.Loops++"},
 	{Name: "a repeated cache-bust changes nothing", File: changeFile, Old: "r.State == Retryable && r.Lease > now+c.uncached():", New: "r.State == Retryable && r.Lease < now:"},
+}
+
+// reminders: of what waits for an operator they are told every day, whatever it died of.
+var reminders = []Mutant{
+	{Name: "of a dead message with a call open an operator is told once", File: alertFile, Old: "m.State == Dead && m.OpenSince == 0 && ", New: "m.State == Dead && "},
+	{Name: "of a dead message that keeps evidence an operator is told once", File: alertFile, Old: " && m.Kept == 0", New: ""},
+	{Name: "of a dead message that could not be failed an operator is told once", File: alertFile, Old: " && !m.Unfailed", New: ""},
+	{Name: "of an undoing that is dead an operator is told once", File: alertFile, Old: " && !m.Undoes", New: ""},
+	{Name: "of a detached message that is dead an operator is told once", File: alertFile, Old: " && !m.Detached", New: ""},
+}
+
+// remainders: what has ended goes a day after its record, however it ended.
+var remainders = []Mutant{
+	{Name: "what is closed with its answer there is never removed", File: failFile, Old: "		w.Said, w.Msg.Ended = NotAsked, true\n", New: "		w.Said = NotAsked\n"},
+	{Name: "what is detached and closed is never removed", File: failFile, Old: "	case m.Detached:\n		w.Msg.Ended = ends.State.Final()\n", New: "	case m.Detached:\n"},
+	{Name: "what is abandoned or closed is never removed", File: failFile, Old: "			w.Msg.Ended, w.Earlier = true, m.Index-1\n", New: "			w.Msg.Ended, w.Earlier = false, m.Index-1\n"},
+	{Name: "what is detached and settled is never removed", File: decideFile, Old: "		w.Msg.Ended, w.MsgIf.NotDead = true, w.MsgIf.Open", New: "		w.Msg.Ended, w.MsgIf.NotDead = false, w.MsgIf.Open"},
 }
 
 // deliveries: when a provider is called, and what its answer means.

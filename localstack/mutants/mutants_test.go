@@ -68,13 +68,10 @@ func TestNoMutantDiesByAFileThatItsOwnCodeWrites(t *testing.T) {
 	}
 }
 
-// writers are a package's tests that read the flag -update, themselves or in functions that they call. That the checker's table is
-// written does not count: each of its rows is a search for a broken promise.
+// writers are a package's tests that read the flag -update, themselves or in functions that they call. One of which a set runs a part only
+// compares nothing with the file.
 func writers(t *testing.T, directory string) (names []string) {
 	t.Helper()
-	if filepath.Base(directory) == "check" {
-		return nil
-	}
 	files, err := filepath.Glob(filepath.Join(directory, "*_test.go"))
 	if err != nil {
 		t.Fatal(err)
@@ -329,6 +326,57 @@ func TestFlaky(t *testing.T) {
 				t.Errorf("%+v, want %q", report, c.want)
 			}
 		})
+	}
+}
+
+// Of a test of which a part is run, the others are not asked either when what failed is run once more.
+func TestAPartOfATestIsRunOnceMoreAlone(t *testing.T) {
+	directory := toy(t)
+	parts := `package toy
+
+import (
+	"os"
+	"testing"
+)
+
+func TestParts(t *testing.T) {
+	t.Run("flaky", func(t *testing.T) {
+		if Sign(-1) > 0 && os.Mkdir(os.Getenv("FLAKY"), 0o700) == nil {
+			t.Error("the first time only")
+		}
+	})
+	t.Run("sure", func(t *testing.T) {
+		if Sign(-1) > 0 {
+			t.Error("each time")
+		}
+	})
+}
+`
+	if err := os.WriteFile(filepath.Join(directory, "parts_test.go"), []byte(parts), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("FLAKY", filepath.Join(t.TempDir(), "failed"))
+	m := Mutant{Name: "m", File: "sign.go", Old: "return -1", New: "return 1", Tests: []Tests{{Packages: ".", Run: "^TestParts$/^flaky$"}}}
+	if report := run(t, directory, m); report.Killed > 0 || len(report.Wrong) != 1 || !strings.Contains(report.Wrong[0], "not again") {
+		t.Errorf("%+v, want it unhealthy", report)
+	}
+}
+
+// What is accepted is a change that the rules make, so that no reason outlives its code.
+func TestEveryAcceptedMutantIsMade(t *testing.T) {
+	accepted, err := Accepted()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := Generate(root, Targets(), 1, 1_000_000, accepted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := Names(all)
+	for name := range accepted {
+		if _, made := slices.BinarySearch(names, name); !made {
+			t.Errorf("no rule makes %q", name)
+		}
 	}
 }
 

@@ -204,7 +204,8 @@ func (l *laboratory) kills(ctx context.Context, overlay string, tests Tests, sai
 		names = append(names, failed[1])
 	}
 	if len(names) > 0 {
-		tests.Run = "^(" + strings.Join(names, "|") + ")$"
+		_, part, _ := strings.Cut(tests.Run+"/", "/") // of a test of which a part was run, that part again
+		tests.Run = strings.TrimSuffix("^("+strings.Join(names, "|")+")$/"+part, "/")
 	}
 	again, _ := l.test(ctx, overlay, tests, patience)
 	return again == Killed

@@ -106,8 +106,11 @@ func (w *world) settled(s *state) uint8 {
 	if v.person(); v.held() {
 		return vHeld
 	}
-	if s.rec.State == p.Pending {
+	switch {
+	case s.rec.State == p.Pending:
 		return vStuck
+	case v.calm() && v.stays():
+		return vStays
 	}
 	switch v.last() {
 	case p.Executed, p.Replayed, p.Gone:
@@ -180,6 +183,16 @@ func (v nurse) calm() bool {
 		}
 	}
 	return v.s.rec.State == p.Absent || v.s.rec.State.Final()
+}
+
+// stays says that a message will never be removed, although it has ended and with it, where nobody waits for anything, its operation.
+func (v nurse) stays() bool {
+	for k := range v.s.msgs {
+		if m := &v.s.msgs[k]; m.State.Final() && !m.Ended {
+			return true
+		}
+	}
+	return false
 }
 
 // tends to a message: workers and reconcilers first, and an operator for what they leave.

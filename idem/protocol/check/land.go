@@ -45,6 +45,7 @@ var violations = [...]string{
 	"given up after attempts of which none was made",
 	"changed by a release that does not know its topic",
 	"a rejection never expires",
+	"a message is never removed",
 	"stuck: faults have stopped and nobody can end it",
 }
 
@@ -87,6 +88,7 @@ const (
 	vUntried
 	vForeign
 	vEndless
+	vStays
 	vStuck
 )
 

@@ -48,6 +48,22 @@ func Mutations() []Mutation {
 	return slices.Concat(requestMutations(), holderMutations(), messageMutations(), assumptions())
 }
 
+// Removals are the mutations that remove rules, one for each set of rules: the first whose scenario breaks without it. In the real code,
+// where nobody chooses the scenario, the others would be the same change.
+func Removals() (all []Mutation) {
+	for _, m := range Mutations() {
+		same := slices.IndexFunc(all, func(other Mutation) bool { return other.Off == m.Off })
+		switch {
+		case m.Off == (p.Rules{}):
+		case same < 0:
+			all = append(all, m)
+		case all[same].Redundant != "":
+			all[same] = m
+		}
+	}
+	return all
+}
+
 // requestMutations are about one request and what it is told.
 func requestMutations() []Mutation {
 	return []Mutation{
