@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -418,9 +419,15 @@ func TestAnOpenCallIsRepeatedUntilTheMarginOfItsKeysRetention(t *testing.T) {
 	}
 }
 
-// While the provider refuses the caller, nothing is wrong with a message: it waits, whatever its AttemptsMax, and each call is told. What
-// ends it is its age.
-func TestACallOfAnUnauthorizedCallerCountsAsNone(t *testing.T) {
+// While the provider refuses the caller, or can't be reached, nothing is wrong with a message: it waits, whatever its AttemptsMax, and
+// each call is told. What ends it is its age.
+func TestACallThatNobodyJudgedCountsAsNoneAndIsTold(t *testing.T) {
+	for step, event := range map[string]string{"401": "outbox.unauthorized", "unreachable": "outbox.unsent"} {
+		t.Run(step, func(t *testing.T) { waitsUntilJudged(t, step, event) })
+	}
+}
+
+func waitsUntilJudged(t *testing.T, step, event string) {
 	for name, c := range map[string]struct {
 		calls   int
 		message storage.MessageState
@@ -429,12 +436,12 @@ func TestACallOfAnUnauthorizedCallerCountsAsNone(t *testing.T) {
 		row     string
 		charges int
 	}{
-		"until it is authorized again": {30, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1},
-		"until it is too old":          {1 << 20, storage.MessageDead, storage.StateFailed, 502, "not_executed", 0},
+		"until a call is judged": {30, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1},
+		"until it is too old":    {1 << 20, storage.MessageDead, storage.StateFailed, 502, "not_executed", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{topic: func(topic *outbox.Topic) { keyless(topic); topic.AgeMax = time.Hour }})
-			w.provider.script = slices.Repeat([]string{"401"}, c.calls)
+			w.provider.script = slices.Repeat([]string{step}, c.calls)
 			id := w.accept()
 			w.deliver(id)
 			if m := w.message(id); m.Attempts != 0 || !m.OpenSince.IsZero() || m.State != storage.MessagePending {
@@ -442,9 +449,40 @@ func TestACallOfAnUnauthorizedCallerCountsAsNone(t *testing.T) {
 			}
 			w.drain(2 * time.Hour)
 			w.want(id, c.message, c.record, c.status, c.row, c.charges)
-			if told := w.logged("outbox.unauthorized"); told != w.provider.called()-c.charges || told < 30 {
+			if told := w.logged(event); told != w.provider.called()-c.charges || told < 30 {
 				t.Errorf("told of %d of %d calls", told, w.provider.called()-c.charges)
 			}
+		})
+	}
+}
+
+// A call that did not get as far as a connection within its time tells of the provider, as when its packets are dropped. One that ended
+// with its caller tells of nothing: the process ends, or the client has gone.
+func TestAnUnsentCallOfACallerThatIsGoneIsNotTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		leaves bool
+		told   int
+	}{"the caller waits": {false, 1}, "the caller has gone": {true, 0}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				w := newWorld(t, options{topic: func(topic *outbox.Topic) {
+					topic.Call = func(ctx context.Context, _ storage.Message) outbox.Outcome {
+						if c.leaves {
+							leave()
+						}
+						<-ctx.Done()
+						return outbox.NotExecuted{Unsent: true, Cause: ctx.Err()}
+					}
+				}})
+				id := w.accept()
+				w.ok(w.worker.Deliver(ctx, id))
+				w.want(id, storage.MessagePending, storage.StatePending, 202, "", 0)
+				if told := w.logged("outbox.unsent"); told != c.told {
+					t.Errorf("told %d times, want %d", told, c.told)
+				}
+			})
 		})
 	}
 }
