@@ -65,7 +65,8 @@ const (
 	TimeoutShort = "function.timeout_short"
 	// WebhookContradicts: a signed webhook that contradicts itself, an earlier one, or what was asked for.
 	WebhookContradicts = "webhook.contradicts"
-	// WebhookFailed: a signed webhook that could not be taken now: 503. The provider sends it again.
+	// WebhookFailed: a signed webhook that could not be taken: 503 where it can't be now, 400 where its body can't be read. The provider
+	// sends it again.
 	WebhookFailed = "webhook.failed"
 )
 
