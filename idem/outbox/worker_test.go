@@ -487,6 +487,43 @@ func TestAnUnsentCallOfACallerThatIsGoneIsNotTold(t *testing.T) {
 	}
 }
 
+// docs/design.md "One message, step by step": a claim whose call was not heard of again, because the store refused what it came to, counts as
+// one whose worker died. Where nothing was claimed, a store that fails counts for nothing.
+func TestAClaimWhoseResultWasNotWrittenCountsAsDead(t *testing.T) {
+	const attempts = 3 // the topic's
+	for _, step := range []string{"429", "unreachable"} {
+		t.Run(step, func(t *testing.T) {
+			var w *world
+			w = newWorld(t, options{topic: func(topic *outbox.Topic) {
+				call := topic.Call
+				topic.Call = func(ctx context.Context, m storage.Message) outbox.Outcome {
+					w.store.All(faulty.Refuse(storage.ErrThrottled))
+					return call(ctx, m)
+				}
+			}})
+			w.provider.script = slices.Repeat([]string{step}, attempts)
+			id := w.accept()
+			for n := range attempts {
+				w.store.All(faulty.Refuse(storage.ErrThrottled))
+				_ = w.worker.Deliver(t.Context(), id) // it can't be claimed
+				w.store.Clear()
+				if err := w.worker.Deliver(t.Context(), id); !errors.Is(err, storage.ErrThrottled) {
+					t.Fatalf("%v, want the store's error", err)
+				}
+				w.store.Clear()
+				if m := w.message(id); m.State != storage.MessageClaimed || m.Attempts != 0 || m.Died != n {
+					t.Fatalf("%s with %d attempts and %d dead claims, want a claim with 0 and %d", m.State, m.Attempts, m.Died, n)
+				}
+				w.clock.Add(lease)
+			}
+			w.deliver(id)
+			if m := w.message(id); m.State != storage.MessageUnknown || w.provider.called() != attempts {
+				t.Errorf("%s after %d calls: %+v", m.State, w.provider.called(), m)
+			}
+		})
+	}
+}
+
 // 429s until the attempts are over: nothing is open, so the record fails, with the business writes of "not executed", in one transaction.
 func TestAttemptsOverWithNothingOpen(t *testing.T) {
 	w := newWorld(t, options{})
