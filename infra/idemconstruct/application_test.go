@@ -35,9 +35,11 @@ var (
 		"Allow dynamodb:Query on TablesOutbox.Arn/index/queue",
 	}
 	executes = []string{
-		"Allow dynamodb:BatchGetItem dynamodb:ConditionCheckItem dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesIdempotency.Arn",
+		"Allow dynamodb:BatchGetItem dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesIdempotency.Arn",
 		"Allow dynamodb:GetItem dynamodb:PutItem on TablesOutbox.Arn",
 	}
+	// settles is what an API needs besides that settles messages.
+	settles = []string{"Allow dynamodb:UpdateItem on TablesOutbox.Arn", "Allow dynamodb:ConditionCheckItem on TablesIdempotency.Arn"}
 	streams = []string{
 		"Allow dynamodb:DescribeStream dynamodb:GetRecords dynamodb:GetShardIterator on TablesOutbox.StreamArn",
 		"Allow dynamodb:ListStreams on TablesOutbox.Arn/stream/*",
@@ -60,7 +62,7 @@ func TestEachRoleMayDoWhatItNeedsAndNoMore(t *testing.T) {
 			"Reconcile": append(slices.Clone(sweeps), logs("Reconcile")),
 		}},
 		"relay and inline": {idemconstruct.ApplicationProps{Relay: true, Inline: true}, map[string][]string{
-			"Api":       append(slices.Clone(executes), "Allow dynamodb:UpdateItem on TablesOutbox.Arn", delivers[2], delivers[3], logs("Api")),
+			"Api":       append(slices.Clone(executes), settles[0], settles[1], delivers[2], delivers[3], logs("Api")),
 			"Worker":    append(slices.Clone(delivers), consumes, logs("Worker")),
 			"Sweep":     append(slices.Clone(sweeps), offers, logs("Sweep")),
 			"Reconcile": append(slices.Clone(sweeps), logs("Reconcile")),
