@@ -35,7 +35,8 @@ type Declined struct {
 // NotExecuted says that this call provably had no effect: it was never sent, or the provider rejected it unread (429).
 // The message is called again after a back-off.
 type NotExecuted struct {
-	// Unsent says that the request never left: it counts as no attempt.
+	// Unsent says that the request never left, such as where the provider can't be reached or there is no credential: it counts as no
+	// attempt, and `outbox.unsent` is logged. The message waits until it is too old, whatever its AttemptsMax.
 	Unsent bool
 	// Unauthorized says that the provider refused the caller, such as one whose credential was revoked, and read nothing else: it
 	// counts as no attempt, and `outbox.unauthorized` is logged. The message waits until it is too old, whatever its AttemptsMax.

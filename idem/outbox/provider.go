@@ -41,9 +41,6 @@ func (x *delivery) call(ctx context.Context, a protocol.Action) protocol.Input {
 	pause := backoff(attempts, x.cfg.BackoffMin, x.cfg.BackoffMax, x.random())
 	if o, ok := x.outcome.(NotExecuted); ok {
 		pause = max(pause, min(o.RetryAfter, retryAfterMax))
-		if o.Unauthorized {
-			x.log(ctx, levelError, "outbox.unauthorized", x.row, "cause", o.Cause)
-		}
 	}
 	in.Backoff = translation.MillisOf(pause)
 	x.log(ctx, levelInfo, "outbox.answered", x.row, "outcome", x.outcome.Name(), "cause", causeOf(x.outcome))
@@ -72,10 +69,24 @@ func (x *delivery) callTopic(caller context.Context, deadline time.Time) (outcom
 			return Ambiguous{Cause: err}
 		}
 		return outcome
-	case NotExecuted, Ambiguous, Refused:
+	case NotExecuted:
+		x.unjudged(caller, outcome)
+		return outcome
+	case Ambiguous, Refused:
 		return outcome
 	default:
 		return Ambiguous{Cause: fmt.Errorf("outbox: call answered with a %T", outcome)}
+	}
+}
+
+// unjudged tells of a call that counts as no attempt: only the message's age ends such calls, so that an operator has to hear while there
+// is time. A call that did not leave because its caller has gone says nothing of the provider.
+func (x *delivery) unjudged(caller context.Context, o NotExecuted) {
+	switch {
+	case o.Unauthorized:
+		x.log(caller, levelError, "outbox.unauthorized", x.row, "cause", o.Cause)
+	case o.Unsent && caller.Err() == nil:
+		x.log(caller, levelError, "outbox.unsent", x.row, "cause", o.Cause)
 	}
 }
 

@@ -56,7 +56,8 @@ type Topic struct {
 	// ListingDelay is the longest time until Probe finds what was made. Default Config.ListingDelay.
 	ListingDelay time.Duration
 	// AttemptsMax bounds how often the provider is called before the message is dead, without calls that never left or whose
-	// caller it refused. Claims whose worker died have the same bound, and are counted separately. Default 10; at most 250.
+	// caller it refused. Claims whose worker died, or could not write what its call came to, have the same bound, and are counted
+	// separately. Default 10; at most 250.
 	AttemptsMax int
 	// AgeMax bounds how old a message gets before it is dead. Default 24 h.
 	AgeMax time.Duration

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -418,9 +419,15 @@ func TestAnOpenCallIsRepeatedUntilTheMarginOfItsKeysRetention(t *testing.T) {
 	}
 }
 
-// While the provider refuses the caller, nothing is wrong with a message: it waits, whatever its AttemptsMax, and each call is told. What
-// ends it is its age.
-func TestACallOfAnUnauthorizedCallerCountsAsNone(t *testing.T) {
+// While the provider refuses the caller, or can't be reached, nothing is wrong with a message: it waits, whatever its AttemptsMax, and
+// each call is told. What ends it is its age.
+func TestACallThatNobodyJudgedCountsAsNoneAndIsTold(t *testing.T) {
+	for step, event := range map[string]string{"401": "outbox.unauthorized", "unreachable": "outbox.unsent"} {
+		t.Run(step, func(t *testing.T) { waitsUntilJudged(t, step, event) })
+	}
+}
+
+func waitsUntilJudged(t *testing.T, step, event string) {
 	for name, c := range map[string]struct {
 		calls   int
 		message storage.MessageState
@@ -429,12 +436,12 @@ func TestACallOfAnUnauthorizedCallerCountsAsNone(t *testing.T) {
 		row     string
 		charges int
 	}{
-		"until it is authorized again": {30, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1},
-		"until it is too old":          {1 << 20, storage.MessageDead, storage.StateFailed, 502, "not_executed", 0},
+		"until a call is judged": {30, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1},
+		"until it is too old":    {1 << 20, storage.MessageDead, storage.StateFailed, 502, "not_executed", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{topic: func(topic *outbox.Topic) { keyless(topic); topic.AgeMax = time.Hour }})
-			w.provider.script = slices.Repeat([]string{"401"}, c.calls)
+			w.provider.script = slices.Repeat([]string{step}, c.calls)
 			id := w.accept()
 			w.deliver(id)
 			if m := w.message(id); m.Attempts != 0 || !m.OpenSince.IsZero() || m.State != storage.MessagePending {
@@ -442,8 +449,76 @@ func TestACallOfAnUnauthorizedCallerCountsAsNone(t *testing.T) {
 			}
 			w.drain(2 * time.Hour)
 			w.want(id, c.message, c.record, c.status, c.row, c.charges)
-			if told := w.logged("outbox.unauthorized"); told != w.provider.called()-c.charges || told < 30 {
+			if told := w.logged(event); told != w.provider.called()-c.charges || told < 30 {
 				t.Errorf("told of %d of %d calls", told, w.provider.called()-c.charges)
+			}
+		})
+	}
+}
+
+// A call that did not get as far as a connection within its time tells of the provider, as when its packets are dropped. One that ended
+// with its caller tells of nothing: the process ends, or the client has gone.
+func TestAnUnsentCallOfACallerThatIsGoneIsNotTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		leaves bool
+		told   int
+	}{"the caller waits": {false, 1}, "the caller has gone": {true, 0}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				w := newWorld(t, options{topic: func(topic *outbox.Topic) {
+					topic.Call = func(ctx context.Context, _ storage.Message) outbox.Outcome {
+						if c.leaves {
+							leave()
+						}
+						<-ctx.Done()
+						return outbox.NotExecuted{Unsent: true, Cause: ctx.Err()}
+					}
+				}})
+				id := w.accept()
+				w.ok(w.worker.Deliver(ctx, id))
+				w.want(id, storage.MessagePending, storage.StatePending, 202, "", 0)
+				if told := w.logged("outbox.unsent"); told != c.told {
+					t.Errorf("told %d times, want %d", told, c.told)
+				}
+			})
+		})
+	}
+}
+
+// docs/design.md "One message, step by step": a claim whose call was not heard of again, because the store refused what it came to, counts as
+// one whose worker died. Where nothing was claimed, a store that fails counts for nothing.
+func TestAClaimWhoseResultWasNotWrittenCountsAsDead(t *testing.T) {
+	const attempts = 3 // the topic's
+	for _, step := range []string{"429", "unreachable"} {
+		t.Run(step, func(t *testing.T) {
+			var w *world
+			w = newWorld(t, options{topic: func(topic *outbox.Topic) {
+				call := topic.Call
+				topic.Call = func(ctx context.Context, m storage.Message) outbox.Outcome {
+					w.store.All(faulty.Refuse(storage.ErrThrottled))
+					return call(ctx, m)
+				}
+			}})
+			w.provider.script = slices.Repeat([]string{step}, attempts)
+			id := w.accept()
+			for n := range attempts {
+				w.store.All(faulty.Refuse(storage.ErrThrottled))
+				_ = w.worker.Deliver(t.Context(), id) // it can't be claimed
+				w.store.Clear()
+				if err := w.worker.Deliver(t.Context(), id); !errors.Is(err, storage.ErrThrottled) {
+					t.Fatalf("%v, want the store's error", err)
+				}
+				w.store.Clear()
+				if m := w.message(id); m.State != storage.MessageClaimed || m.Attempts != 0 || m.Died != n {
+					t.Fatalf("%s with %d attempts and %d dead claims, want a claim with 0 and %d", m.State, m.Attempts, m.Died, n)
+				}
+				w.clock.Add(lease)
+			}
+			w.deliver(id)
+			if m := w.message(id); m.State != storage.MessageUnknown || w.provider.called() != attempts {
+				t.Errorf("%s after %d calls: %+v", m.State, w.provider.called(), m)
 			}
 		})
 	}

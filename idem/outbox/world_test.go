@@ -316,6 +316,8 @@ func (p *provider) call(ctx context.Context, m storage.Message) outbox.Outcome {
 		return outbox.NotExecuted{Cause: errors.New("429")}
 	case "401":
 		return outbox.NotExecuted{Unauthorized: true, Cause: errors.New("401")}
+	case "unreachable":
+		return outbox.NotExecuted{Unsent: true, Cause: errors.New("connection refused")}
 	case "500 before":
 		return outbox.Ambiguous{Cause: errors.New("500")}
 	case "400":

@@ -43,7 +43,7 @@ var metrics = func() map[string][]definition {
 		metric.ReconcileResolved, metric.ReconcileFailed, metric.RecordUnreadable,
 		metric.RunMax, metric.SealNotAuthentic, metric.TimeoutShort, metric.WebhookContradicts, metric.WebhookFailed, metric.AuthDenied, metric.WebhookRefused,
 		metric.DriftFound, metric.DriftFailed, metric.DriftLate, metric.SweepRun, metric.ReconcileRun, metric.DriftRun,
-		metric.OutboxRetried, metric.OutboxUnauthorized, metric.OutboxUnknown, metric.OutboxAbandoned, metric.OutboxUnknownTopic, metric.OutboxEvidenced, metric.OutboxInlinePaused,
+		metric.OutboxRetried, metric.OutboxUnauthorized, metric.OutboxUnsent, metric.OutboxUnknown, metric.OutboxAbandoned, metric.OutboxUnknownTopic, metric.OutboxEvidenced, metric.OutboxInlinePaused,
 		metric.OutboxSettleFailed, metric.OutboxDeadLetterLost, metric.OutboxMessageGone, metric.OutboxEvidenceLate,
 		metric.OutboxEvidenceDiffers, metric.OutboxEvidenceWeak, metric.OutboxRedriven, metric.OutboxClosed,
 	} {

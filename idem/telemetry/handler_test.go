@@ -116,7 +116,7 @@ var every = []string{
 	"idempotency.reserve.failed_retry", "idempotency.reserve.unknown", "idempotency.store.error", "idempotency.store.refused", "idempotency.zombie_key",
 	"idempotency.reconcile.scheduled", "idempotency.reconcile.resolved", "idempotency.reconcile.failed", "idempotency.quota.rejected",
 	"idempotency.record_unreadable",
-	"outbox.delivered", "outbox.declined", "outbox.retried", "outbox.unknown", "outbox.dead", "outbox.abandoned", "outbox.unknown_topic", "outbox.evidenced",
+	"outbox.delivered", "outbox.declined", "outbox.retried", "outbox.unauthorized", "outbox.unsent", "outbox.unknown", "outbox.dead", "outbox.abandoned", "outbox.unknown_topic", "outbox.evidenced",
 	"idempotency.unprotected", "idempotency.observed", "drift.found", "drift.failed",
 	"sweep.run", "reconcile.run", "drift.run",
 	"idempotency.run_max", "seal.not_authentic", "function.timeout_short", "webhook.contradicts", "webhook.failed",

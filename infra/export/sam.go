@@ -223,7 +223,7 @@ func samQueues(resources object) {
 	resources["WakeUpQueue"] = resource("AWS::SQS::Queue", object{
 		"MessageRetentionPeriod": spec.WakeUpRetention.Seconds(), "SqsManagedSseEnabled": true,
 		"VisibilityTimeout": spec.Visibility(spec.WorkerTimeout, spec.BatchRecords).Seconds(),
-		"RedrivePolicy":     object{"deadLetterTargetArn": attribute("DeadLetterQueue", "Arn"), "maxReceiveCount": spec.ReceivesMax(spec.WorkerTimeout)},
+		"RedrivePolicy":     object{"deadLetterTargetArn": attribute("DeadLetterQueue", "Arn"), "maxReceiveCount": spec.ReceivesMax(spec.Visibility(spec.WorkerTimeout, spec.BatchRecords))},
 	})
 	for _, queue := range []string{"DeadLetterQueue", "WakeUpQueue"} {
 		resources[queue+"Policy"] = resource("AWS::SQS::QueuePolicy", object{

@@ -116,7 +116,7 @@ func tfTable(t table) object {
 }
 
 func tfQueues(resources object) error {
-	redrive, err := text(object{"deadLetterTargetArn": "${aws_sqs_queue.dead_letter.arn}", "maxReceiveCount": spec.ReceivesMax(spec.WorkerTimeout)})
+	redrive, err := text(object{"deadLetterTargetArn": "${aws_sqs_queue.dead_letter.arn}", "maxReceiveCount": spec.ReceivesMax(spec.Visibility(spec.WorkerTimeout, spec.BatchRecords))})
 	if err != nil {
 		return err
 	}

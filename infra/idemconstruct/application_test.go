@@ -35,9 +35,11 @@ var (
 		"Allow dynamodb:Query on TablesOutbox.Arn/index/queue",
 	}
 	executes = []string{
-		"Allow dynamodb:BatchGetItem dynamodb:ConditionCheckItem dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesIdempotency.Arn",
+		"Allow dynamodb:BatchGetItem dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesIdempotency.Arn",
 		"Allow dynamodb:GetItem dynamodb:PutItem on TablesOutbox.Arn",
 	}
+	// settles is what an API needs besides that settles messages.
+	settles = []string{"Allow dynamodb:UpdateItem on TablesOutbox.Arn", "Allow dynamodb:ConditionCheckItem on TablesIdempotency.Arn"}
 	streams = []string{
 		"Allow dynamodb:DescribeStream dynamodb:GetRecords dynamodb:GetShardIterator on TablesOutbox.StreamArn",
 		"Allow dynamodb:ListStreams on TablesOutbox.Arn/stream/*",
@@ -60,7 +62,7 @@ func TestEachRoleMayDoWhatItNeedsAndNoMore(t *testing.T) {
 			"Reconcile": append(slices.Clone(sweeps), logs("Reconcile")),
 		}},
 		"relay and inline": {idemconstruct.ApplicationProps{Relay: true, Inline: true}, map[string][]string{
-			"Api":       append(slices.Clone(executes), "Allow dynamodb:UpdateItem on TablesOutbox.Arn", delivers[2], delivers[3], logs("Api")),
+			"Api":       append(slices.Clone(executes), settles[0], settles[1], delivers[2], delivers[3], logs("Api")),
 			"Worker":    append(slices.Clone(delivers), consumes, logs("Worker")),
 			"Sweep":     append(slices.Clone(sweeps), offers, logs("Sweep")),
 			"Reconcile": append(slices.Clone(sweeps), logs("Reconcile")),
@@ -286,6 +288,50 @@ func TestATaskMayDoWhatItsContainersDoAndNoMore(t *testing.T) {
 
 // hashes are what the CDK adds to names.
 var hashes = regexp.MustCompile(`[0-9A-F]{8}\b`)
+
+// A container that fails at a wake-up gets it again when its visibility is over: as often as that may be in the wake-up's life, it is no
+// dead letter (ADR 0064). docs/guides/containers.md has the visibility that sqsqueue.ConsumerConfig has where none is chosen.
+func TestNoContainerThatFailsMakesDeadLettersOfWakeUps(t *testing.T) {
+	stack := awscdk.NewStack(awscdk.NewApp(&awscdk.AppProps{Outdir: jsii.String(t.TempDir())}), jsii.String("shop"), nil)
+	task := awsiam.NewRole(stack, jsii.String("Task"), &awsiam.RoleProps{AssumedBy: awsiam.NewServicePrincipal(jsii.String("ecs-tasks.amazonaws.com"), nil)})
+	containers(stack, task, "arn:aws:sns:eu-central-1:111122223333:oncall")
+	redriven := 0
+	for id, r := range templateOf(t, *assertions.Template_FromStack(stack, nil).ToJSON()).resources {
+		policy, ok := r.Properties["RedrivePolicy"].(map[string]any)
+		if !ok {
+			continue
+		}
+		redriven++
+		most, hidden, life := policy["maxReceiveCount"].(float64), r.Properties["VisibilityTimeout"], r.Properties["MessageRetentionPeriod"].(float64)
+		if most*time.Minute.Seconds() < life || most > 1000 || hidden != time.Minute.Seconds() {
+			t.Errorf("%s: after %v receives, each of which hides it for a minute and not for %v s, a wake-up that lives for %v s is a dead letter", id, most, hidden, life)
+		}
+	}
+	if redriven != 1 {
+		t.Errorf("%d queues have dead letters, want 1", redriven)
+	}
+}
+
+// A queue is told of one consumer, and SQS takes the number of receives that follows.
+func TestQueuesAreRefusedWithoutTheirConsumer(t *testing.T) {
+	for name, props := range map[string]idemconstruct.QueuesProps{
+		"none":              {},
+		"two":               {WorkerTimeout: time.Minute, ConsumerVisibility: time.Minute},
+		"too many receives": {ConsumerVisibility: 3 * time.Second},
+		"half a second":     {ConsumerVisibility: 4500 * time.Millisecond},
+		"longer than SQS":   {ConsumerVisibility: 13 * time.Hour},
+		"a batch":           {ConsumerVisibility: time.Minute, WakeUpBatch: 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if said := fmt.Sprint(recover()); !strings.HasPrefix(said, "idemconstruct: QueuesProps") {
+					t.Errorf("refused with %s", said)
+				}
+			}()
+			idemconstruct.NewQueues(awscdk.NewStack(awscdk.NewApp(nil), jsii.String("shop"), nil), "Queues", props)
+		})
+	}
+}
 
 // Beside containers, a relay takes from the stream what is born pending, and there are no mapping of the queue and no schedule.
 func TestARelayAloneReadsTheStream(t *testing.T) {

@@ -77,7 +77,7 @@ func Example_containers() {
 func containers(stack awscdk.Stack, task awsiam.Role, alarmTopic string) {
 	const visibility = time.Minute // that of sqsqueue.ConsumerConfig
 	tables := idemconstruct.NewTables(stack, "Tables", idemconstruct.TablesProps{})
-	queues := idemconstruct.NewQueues(stack, "Queues", idemconstruct.QueuesProps{WorkerTimeout: visibility})
+	queues := idemconstruct.NewQueues(stack, "Queues", idemconstruct.QueuesProps{ConsumerVisibility: visibility})
 	orders := idemconstruct.NewTable(stack, "Orders", schema.Table{Key: "id"}, idemconstruct.TablesProps{})
 	own := idemconstruct.Allow([]string{
 		"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem",

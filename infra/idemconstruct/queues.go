@@ -2,6 +2,7 @@ package idemconstruct
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -17,9 +18,12 @@ import (
 
 // QueuesProps are the choices for Queues.
 type QueuesProps struct {
-	// WorkerTimeout is the time-out of the function that consumes the queue of wake-ups. Required, whole seconds.
+	// WorkerTimeout is the time-out of the function that consumes the queue of wake-ups: whole seconds. Required, unless containers do.
 	WorkerTimeout time.Duration
-	// WakeUpBatch is DeliveryProps.WakeUpBatch. Default: 10.
+	// ConsumerVisibility is sqsqueue.ConsumerConfig.Visibility, where containers consume the queue: in place of WorkerTimeout. Whole
+	// seconds, 4 s to 12 h: where it is shorter, SQS can't count a wake-up's receives for as long as it lives.
+	ConsumerVisibility time.Duration
+	// WakeUpBatch is DeliveryProps.WakeUpBatch. Default: 10. Containers have none.
 	WakeUpBatch int
 	// Disposable queues go with their stack. The zero value keeps the dead-letter queue.
 	Disposable bool
@@ -35,13 +39,14 @@ type Queues struct {
 	// and, with a relay, those of new messages. Each stands in its tenant's message group, by which a
 	// standard queue shares its consumers fairly. Losing one costs a minute, because the sweep offers the message again.
 	WakeUps awssqs.Queue
-	// DeadLetter receives copies of dead messages, what the stream gave up, and wake-ups that somebody received too often: a worker that
-	// fails makes none of them, see spec.ReceivesMax.
+	// DeadLetter receives copies of dead messages, what the stream gave up, and wake-ups that somebody received too often: a worker or
+	// a container that fails makes none of them, see spec.ReceivesMax.
 	DeadLetter awssqs.Queue
 }
 
-// NewQueues adds both queues to scope under id. They are encrypted and refuse plain HTTP.
+// NewQueues adds both queues to scope under id. They are encrypted and refuse plain HTTP. It panics at props that say no consumer, or two.
 func NewQueues(scope constructs.Construct, id string, props QueuesProps) *Queues {
+	hidden := props.hidden()
 	self := constructs.NewConstruct(scope, jsii.String(id))
 	removal := awscdk.RemovalPolicy_RETAIN
 	if props.Disposable {
@@ -62,13 +67,28 @@ func NewQueues(scope constructs.Construct, id string, props QueuesProps) *Queues
 		Encryption:          encryption,
 		EncryptionMasterKey: props.Key,
 		EnforceSSL:          jsii.Bool(true),
-		VisibilityTimeout:   seconds(spec.Visibility(props.WorkerTimeout, cmp.Or(props.WakeUpBatch, spec.BatchRecords))),
+		VisibilityTimeout:   seconds(hidden),
 		RetentionPeriod:     seconds(spec.WakeUpRetention),
-		DeadLetterQueue:     &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(spec.ReceivesMax(props.WorkerTimeout))},
+		DeadLetterQueue:     &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(spec.ReceivesMax(hidden))},
 		RemovalPolicy:       awscdk.RemovalPolicy_DESTROY,
 	})
 	lint.Accept(dead, map[string]string{"Serverless-SQSRedrivePolicy": "This is the dead-letter queue: an operator empties it."})
 	return &Queues{Construct: self, WakeUps: wakeUps, DeadLetter: dead}
+}
+
+// hidden is for how long a wake-up is hidden from others at least when its consumer has received it.
+func (p QueuesProps) hidden() time.Duration {
+	functions := p.WorkerTimeout > 0 && p.ConsumerVisibility == 0
+	containers := p.WorkerTimeout == 0 && p.ConsumerVisibility >= 4*time.Second && p.ConsumerVisibility <= 12*time.Hour &&
+		p.ConsumerVisibility%time.Second == 0 && p.WakeUpBatch == 0
+	if !functions && !containers {
+		panic(fmt.Sprintf("idemconstruct: QueuesProps.WorkerTimeout = %v, QueuesProps.ConsumerVisibility = %v, QueuesProps.WakeUpBatch = %d: must be the time-out of a function, or whole seconds of 4 s to 12 h without a batch",
+			p.WorkerTimeout, p.ConsumerVisibility, p.WakeUpBatch))
+	}
+	if containers {
+		return p.ConsumerVisibility
+	}
+	return spec.Visibility(p.WorkerTimeout, cmp.Or(p.WakeUpBatch, spec.BatchRecords))
 }
 
 // SendStatements is what a function needs that puts wake-ups and dead letters.

@@ -48,6 +48,12 @@ var counts = []Count{
 		Description: "The provider refuses the functions' credential. Nothing is executed, and what waits is called again until it is as old as its topic allows, a day by default: then its operation fails.",
 	},
 	{
+		// One message that waits is called seven times in a period at least, where each call takes its 5 s to fail. A provider that
+		// restarts refuses more calls than that, within two periods: three are touched only where it is away for five minutes.
+		ID: "OutboxUnsent", Metric: metric.OutboxUnsent, Threshold: 5, Period: 5 * time.Minute, Periods: 3, OfLast: 4,
+		Description: "Calls to the provider do not leave: it can't be reached, or there is nothing to call it with. Nothing is executed, and what waits is called again until it is as old as its topic allows, a day by default: then its operation fails.",
+	},
+	{
 		ID: "OutboxDead", Metric: metric.OutboxDead, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
 		Description: "A message was given up, or its settlement failed. It stands in the outbox table with its evidence, and a copy in the dead-letter queue.",
 	},

@@ -28,21 +28,22 @@ type Permission struct {
 // commits. No Query, no Scan, no DeleteItem.
 func Execute() []Permission {
 	return []Permission{
-		{[]string{
-			"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem",
-		}, []Resource{IdempotencyTable}},
+		{[]string{"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}, []Resource{IdempotencyTable}},
 		{[]string{"dynamodb:GetItem", "dynamodb:PutItem"}, []Resource{OutboxTable}},
 	}
 }
 
 // Inline is what a function needs beside Execute and Send that settles messages: it delivers its own first, or takes a provider's
-// webhooks.
+// webhooks. A message whose record stays as it is, because something is undone first or a person starts it anew, is settled under a
+// condition on the record.
 func Inline() []Permission {
-	return []Permission{{[]string{"dynamodb:UpdateItem"}, []Resource{OutboxTable}}}
+	return []Permission{
+		{[]string{"dynamodb:UpdateItem"}, []Resource{OutboxTable}},
+		{[]string{"dynamodb:ConditionCheckItem"}, []Resource{IdempotencyTable}},
+	}
 }
 
-// Deliver is what a function needs that claims and settles messages: worker and sweep. A message whose record stays as it is, because
-// something is undone first or a person starts it anew, is settled under a condition on the record.
+// Deliver is what a function needs that claims and settles messages, as Inline does: worker and sweep.
 func Deliver() []Permission {
 	return []Permission{
 		{[]string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem"}, []Resource{IdempotencyTable}},

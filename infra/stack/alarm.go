@@ -46,7 +46,7 @@ var counts = []idemconstruct.Count{
 var webhookCounts = []idemconstruct.Count{
 	{
 		ID: "WebhookFailed", Metric: metric.WebhookFailed, Threshold: 3, Percent: 1, Period: 5 * time.Minute, Periods: 1, OfLast: 2,
-		Description: "At least 1 % of the calls of the webhook function in five minutes, and at least 3, are signed webhooks that were answered with 503. Nothing of them was acknowledged; the provider sends them again.",
+		Description: "At least 1 % of the calls of the webhook function in five minutes, and at least 3, are signed webhooks that were answered with 503, or with 400 because their bodies can't be read. Nothing of them was acknowledged; the provider sends them again.",
 	},
 }
 

@@ -103,7 +103,7 @@ func (a alarmOf) lifted() alarmOf {
 
 // counted are the alarms on events that are no alarm each: they ring at a number, or say what a run has found.
 var counted = map[string]string{
-	"KeyMisuse": "idempotency.reserve.key_misuse", "StoreError": "idempotency.store.error", "StoreRefused": "idempotency.store.refused", "OutboxUnauthorized": "outbox.unauthorized", "WebhookFailed": "webhook.failed", "DriftFound": "drift.found", "DriftFailed": "drift.failed", "DriftLate": "drift.late",
+	"KeyMisuse": "idempotency.reserve.key_misuse", "StoreError": "idempotency.store.error", "StoreRefused": "idempotency.store.refused", "OutboxUnauthorized": "outbox.unauthorized", "OutboxUnsent": "outbox.unsent", "WebhookFailed": "webhook.failed", "DriftFound": "drift.found", "DriftFailed": "drift.failed", "DriftLate": "drift.late",
 	"SweepSilent": "sweep.run", "ReconcileSilent": "reconcile.run", "DriftSilent": "drift.run",
 	"DueOld": "outbox.backlog.due_age", "UnknownOld": "outbox.backlog.unknown_age",
 }

@@ -19,9 +19,9 @@ type Concurrency struct {
 	Authorizer, API, Webhook, Worker, Relay, Sweep, Reconcile int
 }
 
-// concurrencyDefault fits an account with Lambda's default quota, and leaves it 200 executions: a hanging provider holds the
-// worker's and the api's, and the authorizer still answers. Sweep and reconciler run once a minute, each as often as the shards
-// are shared out, and end before the next run.
+// concurrencyDefault fits an account with Lambda's default quota, and leaves it 190 executions, or 174 with the most runs: a hanging
+// provider holds the worker's and the api's, and the authorizer still answers. Sweep and reconciler run once a minute, each as often as
+// the shards are shared out, and end before the next run.
 func concurrencyDefault(runs int) Concurrency {
 	return Concurrency{Authorizer: 100, API: 400, Webhook: 50, Worker: 200, Relay: 40, Sweep: runs + runsMargin, Reconcile: runs + runsMargin}
 }

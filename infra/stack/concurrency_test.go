@@ -48,7 +48,9 @@ func TestReadConcurrency(t *testing.T) {
 	for _, context := range []map[string]any{
 		{"concurrency": "none", "accountConcurrency": 10, "workerConcurrency": 1000}, // a new account
 		{"concurrency": "none", "local": true},
-		{"accountConcurrency": 870}, // without webhooks and relay the defaults are 720
+		{"accountConcurrency": 870},                                                                            // without webhooks and relay the defaults are 720
+		{"accountConcurrency": 910, "outbox": "sqs", "webhookSecret": "payments/webhook"},                      // with them 810
+		{"accountConcurrency": 926, "outbox": "sqs", "webhookSecret": "payments/webhook", "outboxShards": 256}, // and 826 with the most runs
 		{"accountConcurrency": 820, "workerConcurrency": 150},
 		{"outboxShards": 256, "concurrency": `{"sweep": 16, "reconcile": 0}`},
 		{"outbox": "sqs", "workerConcurrency": 190},
@@ -66,6 +68,12 @@ func TestReadConcurrencyRefuses(t *testing.T) {
 	for want, context := range map[string]map[string]any{
 		`context concurrency="authorizer 100, api 400, worker 200, sweep 10, reconcile 10: 720 in all" is refused; allowed: at most 719 in all, ` +
 			`which is accountConcurrency (819) less the 100 that must stay unreserved`: {"accountConcurrency": 819},
+		`webhook 50, worker 200, relay 40, sweep 10, reconcile 10: 810 in all" is refused; allowed: at most 809 in all`: {
+			"accountConcurrency": 909, "outbox": "sqs", "webhookSecret": "payments/webhook",
+		},
+		`webhook 50, worker 200, relay 40, sweep 18, reconcile 18: 826 in all" is refused; allowed: at most 825 in all`: {
+			"accountConcurrency": 925, "outbox": "sqs", "webhookSecret": "payments/webhook", "outboxShards": 256,
+		},
 		`webhook 50, worker 200, relay 40, sweep 10, reconcile 10: 1310 in all" is refused; allowed: at most 900 in all`: {
 			"concurrency": `{"api": 900}`, "outbox": "sqs", "webhookSecret": "payments/webhook",
 		},

@@ -167,7 +167,9 @@ func TestAlarmsRing(t *testing.T) {
 		"BackupFailed":       {rings: []data{{"m0": "1 -"}, {"m1": "- 1"}, {"m2": "- 1"}}, quiet: []data{{"m0": "0 0", "m1": "- 0"}, {}}},
 		"StoreRefused":       one("- 3", "2 2"),
 		"OutboxUnauthorized": one("10 - 12", "9 12 9"),
-		"ReleaseHarm":        {rings: []data{{"m0": "- - 1 - -"}, {"m7": "1 - - - -"}}, quiet: []data{{"m0": "0 0 0 0 0"}, {}}},
+		// A provider that restarts at a period's end, and one message that waits for a quarter of an hour.
+		"OutboxUnsent": {rings: []data{{"": "5 - 5 6"}}, quiet: []data{{"": "- 900 900 -"}, {"": "4 5 5 4"}}},
+		"ReleaseHarm":  {rings: []data{{"m0": "- - 1 - -"}, {"m7": "1 - - - -"}}, quiet: []data{{"m0": "0 0 0 0 0"}, {}}},
 		"ReleaseErrors": {
 			rings: []data{{"failures": "3 -", "all": "60 -"}},
 			quiet: []data{{"failures": "2 2", "all": "2 2"}, {"failures": "49 49", "all": "1000 1000"}, {}},

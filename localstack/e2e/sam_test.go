@@ -138,7 +138,7 @@ func deploySAM(t *testing.T, warehouse string) api {
 	must(t, err)
 	made, err := emulator.TransformSAM(t.Context(), "us-east-1", samTemplate(t, root, warehouse))
 	must(t, err)
-	if alarms, expressions := forEmulator(made); alarms != 25 || expressions != 15 {
+	if alarms, expressions := forEmulator(made); alarms != 26 || expressions != 15 {
 		t.Errorf("%d alarms are deployed, and %d left out", alarms, expressions)
 	}
 	built := t.TempDir()

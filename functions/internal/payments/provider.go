@@ -19,7 +19,8 @@ const keyRetention = 24 * time.Hour
 
 // Bounds are what the topics are bounded by.
 type Bounds struct {
-	// AttemptsMax is how often a message is claimed before it is given up.
+	// AttemptsMax is how often the provider is called before a message is given up, as outbox.Topic.AttemptsMax counts: without calls
+	// that never left or whose caller it refused. 0 is the library's default.
 	AttemptsMax int
 	// ProbesMax is how many look-ups one run of the reconciler makes at once at each endpoint; 0 is the library's default.
 	ProbesMax int

@@ -123,19 +123,20 @@ func (h *webhooks) receive(r *http.Request) idem.Response {
 // is not remembered as taken: the provider keeps it, and sends it again.
 var errOrphan = errors.New("payments: webhook: there is no such message")
 
-// failed answers what the provider is to send again: nothing of it is marked as done. Only what this application could not do counts as
-// failed, because that may be a release's fault: what is no event, or about no message, is the provider's.
+// failed answers what the provider is to send again: nothing of it is marked as done. What this application could not do counts as failed,
+// because that may be a release's fault. So does a body that it can't read: whoever signed it is the provider. What is about no message
+// is no release's fault.
 func (h *webhooks) failed(ctx context.Context, err error) idem.Response {
-	line := "webhook.untaken"
+	line := metric.WebhookFailed
 	var response idem.Response
 	switch {
 	case errors.Is(err, errNoEvent), errors.As(err, new(*canonical.SyntaxError)):
 		response = idem.NewProblem(http.StatusBadRequest, "request_invalid", "Invalid request", "The request body is no event.").Response()
 	case errors.Is(err, errOrphan):
-		response = idem.NewProblem(http.StatusNotFound, "message_unknown", "Message Unknown",
+		line, response = "webhook.untaken", idem.NewProblem(http.StatusNotFound, "message_unknown", "Message Unknown",
 			"There is no message of that key. Nothing was acknowledged: send the webhook again later.").Response()
 	default:
-		line, response = metric.WebhookFailed, unavailable(err)
+		response = unavailable(err)
 	}
 	h.cfg.Logger.ErrorContext(ctx, line, "error", err)
 	return response

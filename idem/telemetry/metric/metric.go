@@ -65,7 +65,8 @@ const (
 	TimeoutShort = "function.timeout_short"
 	// WebhookContradicts: a signed webhook that contradicts itself, an earlier one, or what was asked for.
 	WebhookContradicts = "webhook.contradicts"
-	// WebhookFailed: a signed webhook that could not be taken now: 503. The provider sends it again.
+	// WebhookFailed: a signed webhook that could not be taken: 503 where it can't be now, 400 where its body can't be read. The provider
+	// sends it again.
 	WebhookFailed = "webhook.failed"
 )
 
@@ -97,7 +98,7 @@ const (
 	DriftRun = "drift.run"
 )
 
-// What became of a message. Each but Age, Unauthorized and InlinePaused counts messages.
+// What became of a message. Each but Age, Unauthorized, Unsent and InlinePaused counts messages.
 const (
 	// OutboxDelivered: the effect happened.
 	OutboxDelivered = "outbox.delivered"
@@ -107,6 +108,8 @@ const (
 	OutboxRetried = "outbox.retried"
 	// OutboxUnauthorized counts calls that the provider refused because of the caller, such as one whose credential was revoked.
 	OutboxUnauthorized = "outbox.unauthorized"
+	// OutboxUnsent counts calls that never left, such as those to a provider that can't be reached.
+	OutboxUnsent = "outbox.unsent"
 	// OutboxUnknown: parked, because the effect may have happened.
 	OutboxUnknown = "outbox.unknown"
 	// OutboxDead: given up, or its settlement failed; an operator must decide.
