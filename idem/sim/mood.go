@@ -145,7 +145,7 @@ var themes = [...]func(*choices, *mood){
 		m.kinds = ofKinds(c, deferredKeys, deferredLookUp, deferredNothing, keysAlone, inlineKeys, besides, besidesKeys)
 		m.provider, m.period, m.people, m.again = 400, 5*time.Second, true, false
 		m.callFaults = ofFaults(c, callIsLate, callHasNoReply, callersProcessDies, answeredIntoFreeze, callThrottled)
-		m.longest, m.declines = 12*time.Second, level(c, "in doubt", 0, 400)
+		m.longest, m.freeze, m.declines = 12*time.Second, 6*time.Second, level(c, "in doubt", 0, 400)
 	},
 	func(c *choices, m *mood) { // chains are refused and undone, and people start again what has died
 		m.kinds = ofKinds(c, chain, inlineChain)
@@ -167,7 +167,8 @@ var themes = [...]func(*choices, *mood){
 		m.provider, m.callFaults, m.store, m.declines = 1000, []int{answeredIntoFreeze, callHasNoReply}, 0, 400
 		m.outages, m.crowds, m.period, m.people, m.again, m.amenders = 0, 0, 5*time.Second, false, false, false
 		m.keys, m.hurry, m.handler, m.frozen = 3, time.Second, 50*time.Millisecond, time.Minute
-		m.longest, m.outbox.ProbeBackoffMin, m.invoked = 12*time.Second, 5*time.Second, level[time.Duration](c, "each call", 0, 60)*time.Second
+		m.longest, m.freeze = 12*time.Second, 2*time.Second
+		m.outbox.ProbeBackoffMin, m.invoked = 5*time.Second, level[time.Duration](c, "each call", 0, 60)*time.Second
 		m.topic.AttemptsMax, m.topic.AgeMax, m.topic.UnknownMax = 10, 6*time.Hour, 12*time.Hour
 	},
 	func(c *choices, m *mood) { // the store answers late, or not, and there is little time

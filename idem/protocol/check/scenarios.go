@@ -56,6 +56,8 @@ func atomicScenarios() []Scenario {
 			NoLeaseLeft: true, Budget: Budget{Total: 2, Late: 2, Ticks: 6}},
 		{Name: "atomic, quota", Config: with(base(p.Atomic), func(c *p.Config) { c.TriesMax = 2 }), Actors: [4]Actor{client, ahead}, Wire: 2,
 			Budget: Budget{Total: 2, Late: 2, Turn: 1, Lost: 1, Slow: 1, Stall: 1, Ticks: 5}},
+		{Name: "atomic, quota and a release", Config: with(base(p.Atomic), func(c *p.Config) { c.TriesMax = 2 }), Actors: [4]Actor{client, errand(p.Free)}, Wire: 2,
+			Budget: Budget{Total: 2, Late: 1, Turn: 1, Lost: 1, Ticks: 4}},
 		{Name: "atomic, store trouble", Config: with(base(p.Atomic), func(c *p.Config) { c.ContentionMax = 2 }), Actors: [4]Actor{client, client}, Wire: 1,
 			Budget: Budget{Total: 3, Lost: 1, Throttle: 2, Down: 2, Reject: 2, Ticks: 3}},
 		{Name: "atomic, who waits and who looks", Config: with(base(p.Atomic), func(c *p.Config) { c.ReadFirst = true }), Wire: 1,
