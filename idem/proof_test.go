@@ -523,10 +523,19 @@ func TestACacheBustThatIsRepeatedFreesTheKeySooner(t *testing.T) {
 		for n := range 40 { // nor is it seen
 			store.On(faulty.Get, n+2, faulty.LoseRequest())
 		}
-		_, _ = w.engine.CacheBust(w.Context(), "t", id, "", "wrong")
+		seen := w.mem.Records()[0].Revision
+		_, _ = w.engine.CacheBust(w.Context(), "t", id, seen, "wrong")
 		store.Clear()
-		for range 2 { // another repetition changes nothing
-			if _, err := w.engine.CacheBust(w.Context(), "t", id, "", "wrong"); err != nil {
+		var changed *storage.RecordConflictError
+		if _, err := w.engine.CacheBust(w.Context(), "t", id, seen, "wrong"); !errors.As(err, &changed) {
+			w.Errorf("repeated with what was seen before it: %v", err)
+		}
+		r := w.mem.Records()[0]
+		if r.State != storage.StateFailedRetryable || !strings.HasPrefix(r.LastError, idem.CacheBustReason) {
+			w.Errorf("%s, %q", r.State, r.LastError)
+		}
+		for _, again := range []storage.Revision{r.Revision, ""} { // another repetition changes nothing
+			if _, err := w.engine.CacheBust(w.Context(), "t", id, again, "wrong"); err != nil {
 				w.Fatal(err)
 			}
 		}

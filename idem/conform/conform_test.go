@@ -658,7 +658,6 @@ func TestTargetsThatCannotBeAskedAreRefused(t *testing.T) {
 	}
 }
 
-// docs/verify/conform.md lists the checks, in their order, with their clauses.
 // A caller's source of randomness that fails is an error of the run, whichever check it fails in.
 func TestARunWithoutRandomnessEndsInAnError(t *testing.T) {
 	policy := idem.IETF()
@@ -689,6 +688,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// docs/verify/conform.md lists the checks, in their order, with their clauses.
 func TestThePageListsTheChecks(t *testing.T) {
 	page, err := os.ReadFile("../../docs/verify/conform.md")
 	if err != nil {

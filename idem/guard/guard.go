@@ -56,8 +56,8 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		switch {
 		case !errors.Is(late, idem.ErrLeaseOver):
 			return nil, err
-		case looks.Left.Load() || !looks.Asked.Load() && !hasBody(r):
-			// Not ErrLeaseOver, which says that nothing was sent: without hooks and without a body nobody knows.
+		case looks.Left.Load() || !looks.Asked.Load():
+			// Not ErrLeaseOver, which says that nothing was sent: without hooks nobody knows whether the head was.
 			return nil, fmt.Errorf("guard: %s %s was stopped because its lease is over, after a part of it may have left", r.Method, r.URL.Host)
 		}
 		return nil, notSent(r, late)

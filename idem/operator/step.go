@@ -139,9 +139,13 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 		}
 		return append(next, step("resolve", "with evidence from the provider's own books"), step("close", "cancels it, if nothing happened; possible from %s on", absent))
 	case storage.MessageDead:
-		if r != nil && r.State == storage.StateFailed && !m.Detached && !m.Undoes && m.KeptDelivered != nil && m.KeptDeclined == nil {
+		if r != nil && r.State == storage.StateFailed && !m.Detached && !m.Undoes && m.KeptDelivered != nil {
+			said := "the provider delivered it after the operation had failed, and the client was told that it failed: undo it at the provider first"
+			if m.KeptDeclined != nil {
+				said = "the provider has said both delivered and declined after the operation had failed, and the client was told that it failed: find out which is true, and undo at the provider what was delivered first"
+			}
 			return []Step{
-				step("look", "the provider delivered it after the operation had failed, and the client was told that it failed: undo it at the provider first"),
+				step("look", "%s", said),
 				step("close", "once it was undone there; its operation keeps its answer"),
 			}
 		}

@@ -105,7 +105,7 @@ func (x *delivery) settlement(w protocol.Write, fence storage.MessageFence) (sto
 	}
 	now := x.now()
 	lasting := x.row.Expiry
-	if w.RecAs == protocol.Check && w.RecIf.Ended { // a record that ended before its message has failed, and expires
+	if w.RecAs == protocol.Check && w.RecIf.Ended { // a record that ended before its message has failed, unless a loss mixed two instants, and expires
 		lasting.ResourceBacked = false
 	}
 	expires := lasting.At(now, x.row.Retention, http.StatusOK)

@@ -124,13 +124,13 @@ func (e envelope) seal(key Key, p place, plain []byte) ([]byte, error) {
 }
 
 // keyOf returns the id of the key that an envelope was sealed under. It returns [storage.ErrErased] for an empty one, and
-// [ErrNotAuthentic] for what is none; an unknown version is another error: a later release's.
+// [ErrNotAuthentic] for what is none, and [ErrVersion] for a later release's.
 func keyOf(b []byte) (id uint32, err error) {
 	switch {
 	case !sealed(b):
 		return 0, ErrNotAuthentic
 	case b[len(mark)] != version:
-		return 0, fmt.Errorf("seal: the envelope has version %d, which this release does not know", b[len(mark)])
+		return 0, fmt.Errorf("%w: %d", ErrVersion, b[len(mark)])
 	case b[len(mark)+1] == erased:
 		return 0, fmt.Errorf("%w before this was stored", storage.ErrErased)
 	}

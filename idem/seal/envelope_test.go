@@ -142,7 +142,7 @@ func TestWhatIsNoEnvelopeOfThisRelease(t *testing.T) {
 		is    error
 	}{
 		"nothing": {nil, ErrNotAuthentic}, "JSON": {[]byte(`{"an":"ordinary response"}`), ErrNotAuthentic},
-		"erased": {header(erased, currentKey), storage.ErrErased},
+		"erased": {header(erased, currentKey), storage.ErrErased}, "of a later release": {later, ErrVersion},
 	} {
 		if _, err := keyOf(row.bytes); !errors.Is(err, row.is) {
 			t.Errorf("%s: %v", name, err)

@@ -45,6 +45,9 @@ type Wrapper interface {
 // ErrNotAuthentic: what is stored is not what was sealed for this place. It was damaged, or put there by somebody else.
 var ErrNotAuthentic = errors.New("seal: the ciphertext was changed, or belongs to another row")
 
+// ErrVersion: what is stored was sealed in the format of another release.
+var ErrVersion = errors.New("seal: the envelope has a version that this release does not know")
+
 // NotSealedError: what is stored lies in the open, where its row says that it is sealed or where Config.SealedOnly takes
 // nothing else. It is an [ErrNotAuthentic].
 type NotSealedError struct {

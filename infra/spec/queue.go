@@ -22,8 +22,8 @@ func Visibility(workerTimeout time.Duration, batch int) time.Duration {
 	return visibilityTimeouts*workerTimeout + BatchWindow(batch)
 }
 
-// ReceivesMax is after how many receives a wake-up is a dead letter, where each hides it for so long at least: after as many as whoever
-// fails at all of them has in the wake-up's life, so that no outage makes dead letters, however long it is. A letter would say nothing
+// ReceivesMax is after how many receives a wake-up is a dead letter, where each hides it for so long at least: after as many as a consumer
+// that fails at all of them has in the wake-up's life, so that no outage makes dead letters, however long it is. A letter would say nothing
 // then: the row has the message, and the sweep sends it another wake-up each minute. What comes to nothing all the same rings DueOld.
 func ReceivesMax(hidden time.Duration) int {
 	return max(receivesMin, int((WakeUpRetention+hidden-1)/hidden)+1)

@@ -61,19 +61,14 @@ func quiet(ctx context.Context) (left leftovers, unfinished []string, err error)
 	defer ticker.Stop()
 	unfinished = []string{"I9: there was no time to look at what is there"}
 	for {
-		current, err := collect(ctx)
+		current, open, err := look(ctx)
 		if ctx.Err() != nil {
 			return left, unfinished, nil
 		}
 		if err != nil {
 			return left, nil, err
 		}
-		waiting, err := deployed.dynamodb.Waiting(ctx)
-		if ctx.Err() != nil {
-			return left, unfinished, nil
-		}
-		left, unfinished = current, append(current.unfinished(), heldBack(waiting, err)...)
-		if len(unfinished) == 0 {
+		if left, unfinished = current, open; len(unfinished) == 0 {
 			return left, nil, nil
 		}
 		if err := hasten(ctx); err != nil && ctx.Err() == nil {
@@ -85,6 +80,15 @@ func quiet(ctx context.Context) (left leftovers, unfinished []string, err error)
 			return left, unfinished, nil
 		}
 	}
+}
+
+// look collects what is there now, and says what of it has not ended.
+func look(ctx context.Context) (current leftovers, unfinished []string, err error) {
+	if current, err = collect(ctx); err != nil {
+		return current, nil, err
+	}
+	waiting, err := deployed.dynamodb.Waiting(ctx)
+	return current, append(current.unfinished(), heldBack(waiting, err)...), nil
 }
 
 // heldBack says that the fault proxy holds requests, or that nobody knows.

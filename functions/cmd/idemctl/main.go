@@ -74,7 +74,7 @@ func open(ctx context.Context) (awsctl.Opened, error) {
 	if err != nil {
 		return awsctl.Opened{}, err
 	}
-	engine, err := idem.New(parts.Store, idem.Config{Logger: parts.Logger, ScopeSecret: secret})
+	engine, err := idem.New(parts.Store, idem.Config{FreezeAllowance: cfg.FreezeAllowance, Logger: parts.Logger, ScopeSecret: secret})
 	return awsctl.Opened{Queue: parts.Queue, Desk: operator.Config{
 		Store: parts.Store, Engine: engine, Topics: parts.Topics, Application: application{parts, cfg.PaymentsTable}.tell, SameShards: parts.SameShards, Logger: parts.Logger,
 	}}, err

@@ -28,8 +28,8 @@ type Parts struct {
 	Queue    *sqsqueue.Queue
 	Logger   *slog.Logger
 	Tracing  tracing.Tracing
-	// functionTimeout is what the deployment gives the function.
-	functionTimeout time.Duration
+	// functionTimeout is what the deployment gives the function, freezeAllowance how long it may be frozen.
+	functionTimeout, freezeAllowance time.Duration
 }
 
 // New makes the parts, or an error that names the variable or field.
@@ -74,7 +74,7 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 		return Parts{}, err
 	}
 	return Parts{
-		Client: client, Store: store, Topics: topics, Provider: provider, Queue: queue, Logger: logger, Tracing: traces, functionTimeout: cfg.FunctionTimeout,
+		Client: client, Store: store, Topics: topics, Provider: provider, Queue: queue, Logger: logger, Tracing: traces, functionTimeout: cfg.FunctionTimeout, freezeAllowance: cfg.FreezeAllowance,
 	}, nil
 }
 
@@ -85,7 +85,7 @@ func (p Parts) Runner() (*outbox.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := idem.New(p.Store, idem.Config{FunctionTimeout: p.functionTimeout, Logger: p.Logger})
+	engine, err := idem.New(p.Store, idem.Config{FunctionTimeout: p.functionTimeout, FreezeAllowance: p.freezeAllowance, Logger: p.Logger})
 	if err != nil {
 		return nil, err
 	}

@@ -109,11 +109,28 @@ func (r Restorer) torn(ctx context.Context, stored storage.Record) (torn bool, l
 		case m == nil && last == nil:
 			return true, nil, nil
 		case m == nil:
+			if err := r.noneFrom(ctx, stored.OperationID, n+1); err != nil {
+				return false, nil, err
+			}
 			return r.lostAfter(ctx, last)
 		}
 		last = m
 	}
 	return r.lostAfter(ctx, last)
+}
+
+// noneFrom refuses a chain that goes on behind a message which is not there: nothing that is made again would be sure to be what is missing.
+func (r Restorer) noneFrom(ctx context.Context, operation idem.OperationID, n int) error {
+	for ; n <= outbox.ChainMax; n++ {
+		m, err := r.Messages.Message(ctx, operation.Message(n))
+		if err != nil {
+			return fmt.Errorf("payments: read message: %w", err)
+		}
+		if m != nil {
+			return &ByHandError{CodePartlyThere, fmt.Sprintf("its message %s is there, and one before it is not: inspect both", m.ID)}
+		}
+	}
+	return nil
 }
 
 // lostAfter says whether the message ended before the loss. One that ended since may have been read just before its record's own end.

@@ -82,11 +82,11 @@ var refusals = []string{
 	(*kms.DisabledException)(nil).ErrorCode(), (*kms.KMSInvalidStateException)(nil).ErrorCode(),
 }
 
-// stays says whether a row can't be opened however often it is tried: it is damaged, or its key is not there or does not open.
+// stays says whether a row can't be opened however often it is tried: it is damaged or a later release's, or its key is not there or does not open.
 func stays(err error) bool {
 	var keys *seal.KeysError
 	if !errors.As(err, &keys) {
-		return errors.Is(err, errUnopened) || errors.Is(err, seal.ErrNotAuthentic) || errors.Is(err, storage.ErrChunksMissing)
+		return errors.Is(err, errUnopened) || errors.Is(err, seal.ErrNotAuthentic) || errors.Is(err, seal.ErrVersion) || errors.Is(err, storage.ErrChunksMissing)
 	}
 	var answered smithy.APIError
 	return errors.Is(keys.Cause, tablekeys.ErrNoKey) || errors.As(keys.Cause, &answered) && slices.Contains(refusals, answered.ErrorCode())

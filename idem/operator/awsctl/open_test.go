@@ -95,6 +95,7 @@ func TestAReadThatFailsIsNoRowThatCannotBeOpened(t *testing.T) {
 		"the KMS has another key":   {&seal.KeysError{Cause: &smithy.GenericAPIError{Code: "IncorrectKeyException"}}, true},
 		"there is no such key":      {&seal.KeysError{Cause: tablekeys.ErrNoKey}, true},
 		"it is not what was sealed": {seal.ErrNotAuthentic, true},
+		"it is another release's":   {fmt.Errorf("%w: 9", seal.ErrVersion), true},
 	} {
 		o := &opener{client: client, store: failing{err: c.err}, erased: map[string]bool{}, wrong: map[string]*Unreadable{}}
 		err := o.all(t.Context(), records, messages)

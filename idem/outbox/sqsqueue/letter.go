@@ -96,7 +96,8 @@ const (
 	LetterGone LetterAction = "gone"
 	// LetterRepeated: the redrive of its message failed in this run, and the letter that it failed for stays; this one was deleted.
 	LetterRepeated LetterAction = "repeated"
-	// LetterLeft: nothing was done, and it is still in the queue: a dry run, or a body that nobody knows.
+	// LetterLeft: nothing was done, and it is still in the queue: a dry run, a body that nobody knows, or a further copy of
+	// one whose first letter may be gone.
 	LetterLeft LetterAction = "left"
 	// LetterFailed: the error says why. It is still in the queue, and the next run tries again.
 	LetterFailed LetterAction = "failed"

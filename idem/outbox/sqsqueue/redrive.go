@@ -46,7 +46,7 @@ type RedriveReport struct {
 // without it, so a run can die anywhere and be repeated, or run twice at once:
 //   - the copy of a dead message is given to redrive, which decides by the message's row and returns nil once the message
 //     needs no person any more: it was redriven, or was not dead; or [outbox.ErrMessageGone] where the message has expired;
-//   - a further copy of a message whose redrive failed in this run is deleted, because the first one stays: a redrive that
+//   - a further copy of a message whose redrive failed in this run is deleted, because the first one stays, which the run makes sure of: a redrive that
 //     can't settle what the message keeps puts a copy of it into this very queue, and would be asked for again and again;
 //   - a wake-up is sent again: it changes nothing where nothing is due;
 //   - records that a stream gave up are acknowledged: the sweep offers what they were about;
@@ -59,7 +59,7 @@ func (q *Queue) Redrive(ctx context.Context, opts RedriveOptions, redrive func(c
 	if err := opts.validate(redrive != nil); err != nil {
 		return RedriveReport{}, err
 	}
-	r := &redriving{Queue: q, opts: opts, redrive: redrive, letters: []Redriven{}, seen: map[string]bool{}, failed: map[idem.MessageID]bool{}}
+	r := &redriving{Queue: q, opts: opts, redrive: redrive, letters: []Redriven{}, seen: map[string]bool{}, failed: map[idem.MessageID]string{}}
 	err := r.run(ctx)
 	r.release(context.WithoutCancel(ctx))
 	return RedriveReport{Letters: r.letters, More: len(r.letters) == opts.Max}, err
@@ -84,8 +84,8 @@ type redriving struct {
 	redrive func(context.Context, outbox.DeadLetter) error
 	letters []Redriven
 	seen    map[string]bool
-	failed  map[idem.MessageID]bool // whose redrive failed: a letter of it stays
-	left    []string                // receipt handles of what stays in the queue
+	failed  map[idem.MessageID]string // whose redrive failed: the receipt handle of the letter that stays
+	left    []string                  // receipt handles of what stays in the queue
 }
 
 func (r *redriving) run(ctx context.Context) error {
@@ -148,13 +148,18 @@ func (r *redriving) letter(ctx context.Context, l letter) Redriven {
 		action = LetterAcknowledged
 	case l.kind == LetterWakeUp:
 		err = r.send(ctx, r.wakeUpURL, l.group, wakeUp{l.dead.Message}, 0)
-	case l.kind == LetterDeadMessage && r.failed[l.dead.Message]:
+	case l.kind == LetterDeadMessage && r.failed[l.dead.Message] != "":
+		if !r.holds(ctx, r.failed[l.dead.Message]) {
+			return l.redriven(LetterLeft, nil)
+		}
 		action = LetterRepeated
 	case l.kind == LetterDeadMessage:
 		if err = r.redrive(ctx, l.dead); errors.Is(err, outbox.ErrMessageGone) {
 			action, err = LetterGone, nil
 		}
-		r.failed[l.dead.Message] = err != nil
+		if err != nil {
+			r.failed[l.dead.Message] = l.receipt
+		}
 	}
 	if err != nil {
 		return l.redriven(LetterFailed, err)
@@ -164,6 +169,15 @@ func (r *redriving) letter(ctx context.Context, l letter) Redriven {
 		err = fmt.Errorf("sqsqueue: the action is done, but the dead letter could not be deleted: %w", err)
 	}
 	return l.redriven(action, err)
+}
+
+// holds says that the letter is still this run's, and holds it for as long again. Once its visibility is over, another run may have
+// received it, taken it for a further copy of a letter of its own, and deleted it.
+func (r *redriving) holds(ctx context.Context, receipt string) bool {
+	_, err := r.client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{
+		QueueUrl: &r.deadURL, ReceiptHandle: &receipt, VisibilityTimeout: int32(r.opts.Visibility / time.Second),
+	})
+	return err == nil
 }
 
 // release makes visible again what stays in the queue. What it can't is visible when its time is over.

@@ -318,6 +318,31 @@ func TestARedriveThatBuriesAgainLeavesOneLetter(t *testing.T) {
 	want(t, eventually(t, p, 1), map[string]int{"dead_message redriven": 1})
 }
 
+// A run that takes longer than its letters are hidden for does not delete a further copy: another run may have taken the first letter for
+// one, and deleted it.
+func TestALongRedriveLeavesTheOnlyLetter(t *testing.T) {
+	p := newPair(t)
+	p.put(t, "", letterOfDead)
+	opts := sqsqueue.RedriveOptions{Max: 20, Visibility: time.Second}
+	report, err := p.Redrive(t.Context(), opts, func(ctx context.Context, _ outbox.DeadLetter) error {
+		time.Sleep(opts.Visibility + 200*time.Millisecond)
+		first, err := p.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &p.dead, WaitTimeSeconds: 5})
+		if err != nil || len(first.Messages) != 1 {
+			t.Fatalf("the other run gets %v, %v", first, err)
+		}
+		if _, err := p.client.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &p.dead, ReceiptHandle: first.Messages[0].ReceiptHandle}); err != nil {
+			t.Fatal(err)
+		}
+		p.put(t, "", letterOfDead)
+		return errors.New("can't be settled")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, report, map[string]int{"dead_message failed": 1, "dead_message left": 1})
+	want(t, eventually(t, p, 1), map[string]int{"dead_message redriven": 1})
+}
+
 // A run is bounded, says so, and the next goes on.
 func TestRedriveIsBounded(t *testing.T) {
 	p := newPair(t)
