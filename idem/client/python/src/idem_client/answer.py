@@ -115,6 +115,7 @@ def status_of(answer: Answer) -> Status | None:
         return Status(state, None)
     try:
         body = base64.b64decode(kept["body"], validate=True) if kept.get("body_encoding") == "base64" else kept["body"].encode()
-        return Status(state, Answer(int(kept["status"]), httpx.Headers(kept.get("headers") or {}), body))
+        final = Answer(int(kept["status"]), httpx.Headers(kept.get("headers") or {}), body)
     except (KeyError, ValueError, OverflowError, TypeError, AttributeError):  # OverflowError: a status of 1e999 is infinite
         return None
+    return None if final.content() is None else Status(state, final)
