@@ -2,7 +2,7 @@
 // TypeScript without dependencies: fetch, and nothing else that is not in every runtime. Use it only for such APIs:
 // elsewhere a second request may be a second execution.
 
-import { isStatus, isUnprotected, judge, read, respond, retried, type Answer } from "./answer.ts";
+import { isStatus, judge, read, respond, retried, type Answer } from "./answer.ts";
 import {
   AnswerTooLongError, ConfigError, ExpiredError, GaveUpError, JournalError, KeyError, MismatchError, OutcomeUnknownError, ResponseError, type Last, type Reason,
 } from "./errors.ts";
@@ -186,16 +186,14 @@ export class Client {
         new GaveUpError(op.key, reason, pace.attempts, cause === undefined ? last : { ...last, cause });
       if (answer) {
         const verdict = judge(answer);
-        if (verdict === "answer" || ((verdict === "refused" || verdict === "unproven") && (await this.#first(op, pace)))) {
+        if (verdict === "answer" || ((verdict === "refused" || verdict === "unproven" || verdict === "unprotected") && (await this.#first(op, pace)))) {
           if (!isStatus(answer.status)) throw gaveUp("permanent", new Error("a browser hides the redirect that came, or the status is none"));
           return this.#handOver(op, answer);
         }
         if (verdict === "mismatch") throw new MismatchError(op.key, last.status, last.code, !(await this.#first(op, pace)));
         if (verdict === "unknown") throw new OutcomeUnknownError(op.key, last.retryAfterMs);
         if (verdict === "expired") throw new ExpiredError(op.key, last.status);
-        if (verdict === "refused" || verdict === "unproven") {
-          throw gaveUp(verdict, isUnprotected(answer.headers) ? new Error("the server says that the key protects nothing there: sending it again may execute again") : undefined);
-        }
+        if (verdict === "refused" || verdict === "unproven" || verdict === "unprotected") throw gaveUp(verdict);
       } else {
         if (op.signal?.aborted) throw gaveUp("canceled", op.signal.reason);
         if (neverSent(last.cause) && (await this.#first(op, pace))) throw last.cause;

@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 import httpcore
 import httpx
 
-from .answer import RETRIED, Answer, is_unprotected, judge, status_of
+from .answer import RETRIED, Answer, judge, status_of
 from .config import Config, Pace, retry_after_of
 from .errors import AnswerTooLongError, BodyRefusedError, ExpiredError, GaveUpError, JournalError, KeyRefusedError, MismatchError, OutcomeUnknownError, Reason
 from .journal import Entry
@@ -179,7 +179,7 @@ def _pause(op: _Operation) -> Generator[Step, Reply, None]:
 def _judged(op: _Operation, answer: Answer) -> Generator[Step, Reply, httpx.Response | None]:
     """The response for the caller, or None where the request is to be tried again."""
     verdict = judge(answer.status, answer.headers, op.code)
-    nothing = verdict in ("refused", "unproven") and (yield from op.first())
+    nothing = verdict in ("refused", "unproven", "unprotected") and (yield from op.first())
     if verdict == "answer" or nothing:
         # Another round of authentication, and a redirect, are the first attempt still if nothing can have happened.
         op.request.extensions = {**op.request.extensions, NOTHING: nothing}
@@ -190,9 +190,8 @@ def _judged(op: _Operation, answer: Answer) -> Generator[Step, Reply, httpx.Resp
         raise OutcomeUnknownError(op.key, op.retry_after)
     if verdict == "expired":
         raise ExpiredError(op.key, op.status)
-    if verdict == "refused" or verdict == "unproven":
-        bare = ValueError("the server says that the key protects nothing there: sending it again may execute again")
-        raise op.gave_up(verdict, bare if is_unprotected(answer.headers) else None)
+    if verdict == "refused" or verdict == "unproven" or verdict == "unprotected":
+        raise op.gave_up(verdict)
     return None
 
 
