@@ -1,7 +1,7 @@
 /** What an error is, for code to branch on. The Python client has the same codes. */
 export type ErrorCode =
   | "key_mismatch" | "outcome_unknown" | "key_expired" | "gave_up"
-  | "key_refused" | "config_invalid" | "response_refused" | "answer_too_long" | "journal_full" | "journal_unreadable";
+  | "key_refused" | "config_invalid" | "response_refused" | "answer_too_long" | "journal_full" | "journal_no_entry" | "journal_unreadable";
 
 /** The code of a problem (RFC 9457) where it looks like one; errors hold nothing else of an answer's body. */
 export function plainCode(code: unknown): string {
@@ -168,12 +168,15 @@ export class AnswerTooLongError extends Error {
   }
 }
 
-/** A journal that keeps as many operations as it may, or a file of it that is not an entry. It is a KeyError's cause. */
+/**
+ * A journal that keeps as many operations as it may, or a file of it that is not an entry: it is a KeyError's cause. Or a journal
+ * that has no entry, and makes none because the signal is aborted.
+ */
 export class JournalError extends Error {
   override readonly name = "JournalError";
-  readonly code: "journal_full" | "journal_unreadable";
+  readonly code: "journal_full" | "journal_no_entry" | "journal_unreadable";
 
-  constructor(code: "journal_full" | "journal_unreadable", message: string, options?: ErrorOptions) {
+  constructor(code: "journal_full" | "journal_no_entry" | "journal_unreadable", message: string, options?: ErrorOptions) {
     super(`journal: ${message}`, options);
     this.code = code;
   }
