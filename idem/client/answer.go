@@ -89,6 +89,8 @@ const (
 	verdictExpired  verdict = "expired"
 	verdictRefused  verdict = "refused"  // before the key was looked at, or by a handler whose answer is not stored
 	verdictUnproven verdict = "unproven" // nothing shows that it is about each attempt with the key
+	// verdictUnprotected: it says that the key protects nothing there, so that it is about this attempt only.
+	verdictUnprotected verdict = "unprotected"
 )
 
 // retried are the statuses after which the same key is safe and may help: those of RFC 9110, and those by which content
@@ -102,23 +104,18 @@ var retried = []int{
 // decided are the codes that say, by themselves, what became of the request: asking again gets the same.
 var decided = []string{header.CodeResponseNotKept, header.CodeResponseErased}
 
-// unprotected says that the key protects nothing there.
-func (a *answer) unprotected() bool {
-	kept := a.res.Header.Get(header.NameStatus)
-	return kept == "unprotected" || kept == "ignored"
-}
-
 // judge is pure: semantics.md "On the wire", read from the client's side. An answer from 300 on that is not stored decides nothing about
 // an attempt before: that may run still, and the server may have no record and no lease that keeps it from its commit.
 func (a *answer) judge() verdict {
 	h, status, code := a.res.Header, a.res.StatusCode, a.problem.Code
 	kept := h.Get(header.NameStatus) // says what the code says, also where the body is compressed or was replaced
+	unprotected := kept == "unprotected" || kept == "ignored"
 	switch {
 	case h.Get(header.NameReplayed) == "true" || h.Get(header.NameExpires) != "" || kept == string(idem.OutcomeReplayed):
 		return verdictAnswer // stored, whatever it says: asking again gets the same
-	case a.unprotected() && status >= http.StatusMultipleChoices:
-		return verdictUnproven // an attempt before was executed beside this one, if at all; so would be another one
-	case a.unprotected():
+	case unprotected && status >= http.StatusMultipleChoices:
+		return verdictUnprotected // an attempt before was executed beside this one, if at all; so would be another one
+	case unprotected:
 		return verdictAnswer
 	case slices.Contains(decided, code) && kept != string(idem.OutcomeUnknown):
 		return verdictAnswer // and would be again

@@ -11,7 +11,7 @@
 // [ExpiredError], or [GaveUpError] where the client stops first. A GaveUpError is also returned for an answer from 300 on that
 // is not stored, if an earlier attempt may have been executed, or run still, or the key was given. After the
 // errors that are [ErrUnknown] the operation may have happened. Asking again with the error's key is then safe,
-// except after an [ExpiredError].
+// except after an [ExpiredError] or a GaveUpError of [ReasonUnprotected]: look at the resource then.
 //
 // A [Journal] keeps the keys of named operations ([WithOperation]) across restarts. The caller ends an operation by
 // [Transport.Done] once it has kept the answer; before that a crash loses nothing, since the same key gets the same answer.

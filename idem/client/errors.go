@@ -13,7 +13,8 @@ import (
 )
 
 // ErrUnknown is what errors are (errors.Is) after which the operation may have happened or may yet happen: no new key may be
-// used. Asking again with the same key is safe, and the only safe thing to do, but not after an [ExpiredError].
+// used. Asking again with the same key is safe, and the only safe thing to do, but not after an [ExpiredError], nor after a
+// [GaveUpError] of [ReasonUnprotected]: look at the resource then.
 var ErrUnknown = errors.New("client: the outcome is unknown")
 
 // MismatchError says that the key belongs to another request: 422, or 400 by the server's policy. Nothing was executed now,
@@ -98,13 +99,17 @@ const (
 	// ReasonUnproven: an answer that nothing marks as a stored one, such as the 404 of a route that is gone, the 413 of
 	// a gateway or the redirect of a login page. It says nothing about the attempts before.
 	ReasonUnproven Reason = "the answer is not marked as a stored one, after an earlier attempt"
+	// ReasonUnprotected: an answer from 300 on with Idempotency-Status: unprotected or ignored. Each attempt that arrived may have
+	// been executed, and another one may be, too: look at the resource.
+	ReasonUnprotected Reason = "the server says that the key protects nothing there, after an earlier attempt: another one may execute again"
 )
 
-// GaveUpError says that the client stopped asking before there was an answer. It is [ErrUnknown]: ask again with its key.
+// GaveUpError says that the client stopped asking before there was an answer. It is [ErrUnknown]: ask again with its
+// key, but look at the resource where the reason is [ReasonUnprotected].
 type GaveUpError struct {
 	// Reason says what made the client stop.
 	Reason Reason
-	// Key is the operation's key: send it again to learn what became of the operation.
+	// Key is the operation's key: send it again to learn what became of the operation, unless Reason is ReasonUnprotected.
 	Key string
 	// Attempts is how often the client asked. Sends is how often one was written to a connection, as far as
 	// Config.Base reports it by net/http/httptrace. From Await, Attempts is how often it asked for the status.
@@ -116,8 +121,7 @@ type GaveUpError struct {
 	Code   string
 	// RetryAfter is what the last answer asked for; 0 where it didn't.
 	RetryAfter time.Duration
-	// Cause is the context's error or the last attempt's; nil where that had an answer, unless that says that the key protects
-	// nothing there. Then look at the resource: sending the key again may execute again.
+	// Cause is the context's error or the last attempt's; nil where that had an answer.
 	Cause error
 }
 
@@ -204,7 +208,7 @@ func hash(key string) string {
 }
 
 // safe are the errors whose text is known to hold nothing of what was sent or received.
-var safe = []error{errUnprotected, errAttemptTimeout, errAnswerTooLong, errLocation, errStatusDocument, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed}
+var safe = []error{errAttemptTimeout, errAnswerTooLong, errLocation, errStatusDocument, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed}
 
 // describe is an error's text where it can't hold a payload, else its type: net/http quotes malformed answers.
 func describe(err error) string {

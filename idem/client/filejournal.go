@@ -71,9 +71,12 @@ func (j *FileJournal) open() error {
 }
 
 // Begin implements [Journal]. A file that can't be read is an error: a new key might execute again what the old one did.
-func (j *FileJournal) Begin(_ context.Context, operation string, fresh Entry) (Entry, bool, error) {
+func (j *FileJournal) Begin(ctx context.Context, operation string, fresh Entry) (Entry, bool, error) {
 	entry, err := j.resume(operation)
 	if errors.Is(err, fs.ErrNotExist) {
+		if ctx.Err() != nil {
+			return Entry{}, false, ErrNoEntry
+		}
 		err = j.write(operation, fresh)
 		if err == nil {
 			return fresh, false, nil

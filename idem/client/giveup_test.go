@@ -96,7 +96,7 @@ func TestAnAnswerThatIsNotStoredSaysNothingAboutALostAttempt(t *testing.T) {
 					var gaveUp *client.GaveUpError
 					if !errors.As(err, &gaveUp) || gaveUp.Status != code || gaveUp.Attempts != 2 || !errors.Is(err, client.ErrUnknown) {
 						t.Errorf("%v, want a GaveUpError with the %d", err, code)
-					} else if marked := test.header.Get("Idempotency-Status"); strings.Contains(err.Error(), "protects nothing") != (marked == "unprotected" || marked == "ignored") {
+					} else if marked := test.header.Get("Idempotency-Status"); (gaveUp.Reason == client.ReasonUnprotected) != (marked == "unprotected" || marked == "ignored") {
 						t.Errorf("an answer marked %q is told as %q", marked, err)
 					}
 				})

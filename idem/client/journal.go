@@ -17,8 +17,9 @@ type Journal interface {
 	// Begin returns the operation's entry: the one that is there already, or else the fresh one, kept durably before it
 	// returns. Of several callers at once, in several processes too, all get the same entry. resumed says that it was
 	// there already. An error means that the request is not sent: [ErrJournalFull] that the operation has no entry and there is no
-	// room for one; any other one proves nothing about earlier calls. An entry is to be returned where the context has ended, too,
-	// if that is possible: the caller then learns the key.
+	// room for one; any other one proves nothing about earlier calls. Where the context has ended, Begin only looks, if it can: it
+	// returns the entry that is there, so that the caller learns the key, else [ErrNoEntry], and makes none. Nothing is sent then,
+	// and an entry would say that something may have been.
 	Begin(ctx context.Context, operation string, fresh Entry) (entry Entry, resumed bool, err error)
 	// Alone says whether the operation's entry still has the key, and no Begin has returned it as resumed. The caller that
 	// made the entry asks before it takes an answer to say that nothing happened: a second caller may have sent the key,
@@ -49,6 +50,9 @@ func (e Entry) seen() time.Time {
 
 // ErrJournalFull is returned by a journal that keeps as many operations as it may. It never forgets one by itself.
 var ErrJournalFull = errors.New("client: the journal is full")
+
+// ErrNoEntry is returned by a journal that was asked in a context that has ended: the operation has no entry, and none was made.
+var ErrNoEntry = errors.New("client: the journal has no entry for the operation, and made none in a context that has ended")
 
 // EntriesMaxDefault is how many operations a journal keeps unless told otherwise.
 const EntriesMaxDefault = 4096
@@ -88,13 +92,16 @@ func NewMemoryJournal(most int) (*MemoryJournal, error) {
 }
 
 // Begin implements [Journal].
-func (j *MemoryJournal) Begin(_ context.Context, operation string, fresh Entry) (Entry, bool, error) {
+func (j *MemoryJournal) Begin(ctx context.Context, operation string, fresh Entry) (Entry, bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if kept, ok := j.entries[operation]; ok {
 		kept.shared = true
 		j.entries[operation] = kept
 		return kept.Entry, true, nil
+	}
+	if ctx.Err() != nil {
+		return Entry{}, false, ErrNoEntry
 	}
 	if len(j.entries) >= j.entriesMax {
 		return Entry{}, false, ErrJournalFull

@@ -81,6 +81,54 @@ func TestJournal(t *testing.T) {
 }
 
 // However many begin an operation at once, from however many processes, they get one key.
+// A call whose context has ended sends nothing. An entry that it left would make the first call that sends a resumed one, which
+// takes no refusal for an answer, and would fill the journal.
+func TestAnEndedContextLeavesNoEntry(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	const name = "order-17/charge"
+	eachJournal(t, 1, func(t *testing.T, again func() client.Journal) {
+		sent := 0
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			sent++
+			return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+		})
+		call := func(ctx context.Context) (*http.Response, error) {
+			req, err := http.NewRequestWithContext(client.WithOperation(ctx, name), http.MethodPost, "http://api.example/orders", strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return open(t).transport(client.Config{Base: base, Journal: again()}).RoundTrip(req)
+		}
+		if _, err := call(ended); !errors.Is(err, context.Canceled) || errors.Is(err, client.ErrUnknown) {
+			t.Errorf("in an ended context: %v", err)
+		}
+		var gaveUp *client.GaveUpError
+		if _, err := call(client.WithKey(ended, "k")); !errors.As(err, &gaveUp) || gaveUp.Key != "k" || !errors.Is(err, context.Canceled) {
+			t.Errorf("in an ended context, with a given key: %v", err)
+		}
+		if sent != 0 {
+			t.Errorf("%d requests were sent", sent)
+		}
+		if _, resumed, err := again().Begin(ended, name, client.Entry{Key: "a"}); !errors.Is(err, client.ErrNoEntry) || resumed {
+			t.Errorf("the journal in an ended context: %v, %v", resumed, err)
+		}
+		if _, _, err := again().Begin(t.Context(), "another", client.Entry{Key: "b"}); err != nil {
+			t.Errorf("the journal is not empty: %v", err)
+		}
+		if _, resumed, err := again().Begin(ended, "another", client.Entry{Key: "c"}); err != nil || !resumed {
+			t.Errorf("the entry that is there, in an ended context: %v, %v", resumed, err)
+		}
+		if err := again().Done(t.Context(), "another"); err != nil {
+			t.Fatal(err)
+		}
+		res, err := call(t.Context())
+		if err != nil || res.StatusCode != http.StatusForbidden {
+			t.Errorf("%v, want the 403 as an answer", err)
+		}
+	})
+}
+
 func TestJournalHasOneWinner(t *testing.T) {
 	eachJournal(t, 0, func(t *testing.T, again func() client.Journal) {
 		for round := range 20 {

@@ -143,6 +143,9 @@ func (t *Transport) begin(ctx context.Context, id string, op named, given bool) 
 		fresh.GivenAt = op.seen // it may be older: a time of first use would be a false proof that it is not
 	}
 	entry, resumed, err := t.cfg.Journal.Begin(ctx, id, fresh)
+	if errors.Is(err, ErrNoEntry) && ctx.Err() != nil { // nothing is sent any more, so that nothing need be journalled
+		entry, err, id = fresh, nil, ""
+	}
 	if err != nil {
 		return op, &KeyError{Rule: "the journal has no key for the operation", Cause: err, Earlier: given}
 	}

@@ -146,7 +146,8 @@ func (s *sending) once(ctx context.Context) (*http.Response, bool, error) {
 	}
 	s.status, s.code, s.retryAfter = a.res.StatusCode, plain(a.problem.Code), retryAfter(a.res.Header, s.t.cfg.Now())
 	verdict := a.judge()
-	nothing := (verdict == verdictRefused || verdict == verdictUnproven) && s.first(ctx)
+	thisOne := verdict == verdictRefused || verdict == verdictUnproven || verdict == verdictUnprotected // it is about this attempt
+	nothing := thisOne && s.first(ctx)
 	if verdict == verdictAnswer || nothing {
 		return a.response(s.shown(nothing)), true, nil
 	}
@@ -162,11 +163,9 @@ func (s *sending) once(ctx context.Context) (*http.Response, bool, error) {
 	case verdictRefused:
 		return nil, true, s.giveUp(ReasonRefused, nil)
 	case verdictUnproven:
-		var cause error
-		if a.unprotected() {
-			cause = errUnprotected
-		}
-		return nil, true, s.giveUp(ReasonUnproven, cause)
+		return nil, true, s.giveUp(ReasonUnproven, nil)
+	case verdictUnprotected:
+		return nil, true, s.giveUp(ReasonUnprotected, nil)
 	case verdictAgain, verdictAnswer:
 	}
 	return nil, false, nil
@@ -191,8 +190,6 @@ func (s *sending) attempt(ctx context.Context) (*answer, error) {
 	}
 	return s.t.exchange(out)
 }
-
-var errUnprotected = errors.New("the server says that the key protects nothing there: sending it again may execute again")
 
 var errAttemptTimeout = errors.New("no answer within Config.AttemptTimeout")
 

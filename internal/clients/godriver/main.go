@@ -167,7 +167,7 @@ func configure(task clients.Task, c *clock) (client.Config, error) {
 var reasons = map[client.Reason]string{
 	client.ReasonCanceled: "canceled", client.ReasonAttempts: "attempts", client.ReasonElapsed: "elapsed",
 	client.ReasonRetryAfter: "retry_after", client.ReasonPermanent: "permanent", client.ReasonRefused: "refused",
-	client.ReasonUnproven: "unproven",
+	client.ReasonUnproven: "unproven", client.ReasonUnprotected: "unprotected",
 }
 
 // describe says of an error what the other clients' errors have as fields, by the same names.

@@ -351,6 +351,88 @@ class Cancellation(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(asked[1].headers["Authorization"], "Bearer t")
 
 
+class Torn(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """A body that breaks off."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield b"half"
+        raise self.error
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield b"half"
+        raise self.error
+
+
+class Unread(unittest.IsolatedAsyncioTestCase):
+    """What httpx would raise by itself, and without the key, while it reads an answer or looks where it leads."""
+
+    BROKEN = {"Content-Encoding": "gzip"}
+
+    async def ends(self, *replies: Callable[[], httpx.Response], follow_redirects: bool = True) -> list[tuple[str, int]]:
+        """What a POST ends with that has these answers, with both transports: it must be a GaveUpError with the key."""
+
+        class Async(httpx.AsyncBaseTransport):
+            async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+                return base.handle_request(request)
+
+        async def at_once(_: float) -> None:
+            return None
+
+        ends = []
+        base = Answering(*[reply() for reply in replies])
+        with self.assertRaises(idem_client.GaveUpError) as ended:
+            client(base, follow_redirects, attempts_max=2).post(URL, json={})
+        ends.append((ended.exception, base))
+        base = Answering(*[reply() for reply in replies])
+        transport = idem_client.AsyncIdempotencyTransport(Config(attempts_max=2), base=Async(), pause=at_once)
+        async with httpx.AsyncClient(transport=transport, follow_redirects=follow_redirects) as http:
+            with self.assertRaises(idem_client.GaveUpError) as ended:
+                await http.post(URL, json={})
+        ends.append((ended.exception, base))
+        for error, base in ends:
+            self.assertEqual((base.keys[0], base.replies, error.unknown), (f'"{error.key}"', [], True))
+        return [(error.reason, error.status) for error, _ in ends]
+
+    async def test_a_page_that_breaks_off_after_a_redirect_is_unknown(self) -> None:
+        pages: dict[str, tuple[Callable[[], httpx.Response], str]] = {
+            "torn": (lambda: httpx.Response(200, stream=Torn(httpx.ReadError("reset"))), "attempts"),
+            "silent": (lambda: httpx.Response(200, stream=Torn(httpx.ReadTimeout("silent"))), "attempts"),
+            "incomplete": (lambda: httpx.Response(200, stream=Torn(httpx.RemoteProtocolError("incomplete"))), "attempts"),
+            "not gzip": (lambda: httpx.Response(200, headers=self.BROKEN, stream=httpx.ByteStream(b"plain")), "attempts"),
+            "leads nowhere": (lambda: httpx.Response(302, headers={"Location": "http://[::1"}), "permanent"),
+        }
+        for name, (page, reason) in pages.items():
+            with self.subTest(name):
+                ends = await self.ends(lambda: httpx.Response(303, headers={"Location": "/elsewhere"}), page)
+                self.assertEqual([end[0] for end in ends], [reason] * 2)
+
+    async def test_an_answer_that_can_not_be_decoded_is_lost(self) -> None:
+        def answer() -> httpx.Response:
+            return httpx.Response(201, headers=self.BROKEN, stream=httpx.ByteStream(b"plain"))
+
+        self.assertEqual(await self.ends(answer, answer), [("attempts", 0)] * 2)
+        whole = httpx.Response(201, headers=self.BROKEN, stream=httpx.ByteStream(gzip.compress(b"paid")))
+        self.assertEqual(client(Answering(answer(), whole)).post(URL).text, "paid")
+
+    async def test_a_final_response_that_can_not_be_decoded_is_no_status(self) -> None:
+        status = {"state": "completed", "response": {"status": 201, "headers": self.BROKEN, "body": "plain"}}
+        transport = IdempotencyTransport(Config(), Answering(httpx.Response(202, headers={"Location": "/v1/operations/1"}), httpx.Response(200, json=status)), pause=lambda _: None)
+        with httpx.Client(transport=transport) as http, self.assertRaises(idem_client.GaveUpError) as ended:
+            transport.await_final(http.post(URL))
+        self.assertEqual(ended.exception.reason, "permanent")
+
+    async def test_a_redirect_to_what_is_no_url_is_unknown(self) -> None:
+        for place in ("http://[::1", "mailto:somebody@example", "http://xn--/", "/" + "x" * 70_000):
+            for follow in (False, True):
+                for kept in ({}, {"Idempotency-Expires": "1800000000"}):
+                    with self.subTest(place=place[:20], follow=follow, kept=kept):
+                        ends = await self.ends(lambda: httpx.Response(303, headers={"Location": place, **kept}), follow_redirects=follow)
+                        self.assertEqual(ends, [("permanent", 303)] * 2)
+
+
 class Challenge(httpx.Auth):
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         response = yield request

@@ -59,9 +59,10 @@ export function respond(a: Omit<Answer, "code">): Response {
 
 /**
  * What an answer means for the operation. "refused" is 401 or 403: they come before the key is looked at, or from a handler
- * whose answer is not stored. "unproven" is an answer that nothing marks as one about each attempt with the key.
+ * whose answer is not stored. "unproven" is an answer that nothing marks as one about each attempt with the key, and
+ * "unprotected" one that says that the key protects nothing there.
  */
-export type Verdict = "answer" | "again" | "mismatch" | "unknown" | "expired" | "refused" | "unproven";
+export type Verdict = "answer" | "again" | "mismatch" | "unknown" | "expired" | "refused" | "unproven" | "unprotected";
 
 /**
  * The statuses after which the same key is safe and may help: those of RFC 9110, and those by which content delivery networks
@@ -72,11 +73,6 @@ export const retried = [408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 5
 /** The codes that say, by themselves, what became of the request: asking again gets the same. */
 const decided = ["idempotency_response_not_kept", "idempotency_response_erased"];
 
-/** Whether an answer says that the key protects nothing there. */
-export function isUnprotected(headers: Headers): boolean {
-  return ["unprotected", "ignored"].includes(headers.get("Idempotency-Status") ?? "");
-}
-
 /**
  * Reads docs/semantics.md "On the wire" from the client's side. An answer from 300 on that is not stored decides nothing about an
  * attempt before: that may run still, and the server may have no record and no lease that keeps it from its commit.
@@ -86,8 +82,8 @@ export function judge({ status, headers, code }: Pick<Answer, "status" | "header
   if (headers.get("Idempotent-Replayed") === "true" || headers.has("Idempotency-Expires") || kept === "replayed") {
     return "answer"; // stored, whatever it says: asking again gets the same
   }
-  if (isUnprotected(headers)) {
-    return status >= 300 ? "unproven" : "answer"; // an attempt before was executed beside this one, if at all; so would be another one
+  if (kept === "unprotected" || kept === "ignored") {
+    return status >= 300 ? "unprotected" : "answer"; // an attempt before was executed beside this one, if at all; so would be another one
   }
   if (decided.includes(code) && kept !== "unknown") {
     return "answer"; // asking again gets the same

@@ -2,7 +2,7 @@
 // TypeScript without dependencies: fetch, and nothing else that is not in every runtime. Use it only for such APIs:
 // elsewhere a second request may be a second execution.
 
-import { isStatus, isUnprotected, judge, read, respond, retried, type Answer } from "./answer.ts";
+import { isStatus, judge, read, respond, retried, type Answer } from "./answer.ts";
 import {
   AnswerTooLongError, ConfigError, ExpiredError, GaveUpError, JournalError, KeyError, MismatchError, OutcomeUnknownError, ResponseError, type Last, type Reason,
 } from "./errors.ts";
@@ -149,7 +149,8 @@ export class Client {
     const headers = new Headers(whole.headers);
     if (headers.has("Idempotency-Key")) throw new KeyError("the key goes into Send.key, not into a header", named || given !== undefined);
     new Request(url, whole); // throws for what fetch would refuse
-    const { entry, resumed } = name === undefined ? { entry: fresh, resumed: false } : await this.#resume(name, fresh, given !== undefined);
+    const unnamed = { entry: fresh, resumed: false, journalled: undefined };
+    const { entry, resumed, journalled } = name === undefined ? unnamed : await this.#resume(name, fresh, given !== undefined, whole.signal ?? undefined);
     if (given !== undefined && entry.key !== given) throw new KeyError("the journal has another key for the operation", true);
     headers.set("Idempotency-Key", keyLine(entry.key, this.#options.syntax, named));
     if (this.#options.sendFirstSent && entry.firstSent !== undefined && !headers.has("Idempotency-First-Sent")) {
@@ -157,17 +158,20 @@ export class Client {
     }
     return {
       url, init: { ...whole, headers, redirect: "manual" }, signal: whole.signal ?? undefined, key: entry.key,
-      seen: entry.firstSent ?? entry.givenAt ?? now, resumed: resumed || given !== undefined, journalled: name,
+      seen: entry.firstSent ?? entry.givenAt ?? now, resumed: resumed || given !== undefined, journalled,
     };
   }
 
   /** Asks the journal for the operation's key. */
-  async #resume(name: string, fresh: Entry, given: boolean): Promise<Begun> {
+  async #resume(name: string, fresh: Entry, given: boolean, signal: AbortSignal | undefined): Promise<Begun & { journalled: string | undefined }> {
     if (!isName(name)) throw new KeyError(`an operation is named by 1 to ${operationBytesMax} bytes`, given);
     const journal = this.#journal(true);
     try {
-      return await journal.begin(name, fresh);
+      return { ...(await journal.begin(name, fresh, signal)), journalled: name };
     } catch (cause) {
+      if (signal?.aborted && cause instanceof JournalError && cause.code === "journal_no_entry") {
+        return { entry: fresh, resumed: false, journalled: undefined }; // nothing is sent any more, so that nothing need be journalled
+      }
       const none = cause instanceof JournalError && cause.code === "journal_full"; // it was read, and has no entry
       throw new KeyError("the journal has no key for the operation", given || !none, { cause });
     }
@@ -186,16 +190,14 @@ export class Client {
         new GaveUpError(op.key, reason, pace.attempts, cause === undefined ? last : { ...last, cause });
       if (answer) {
         const verdict = judge(answer);
-        if (verdict === "answer" || ((verdict === "refused" || verdict === "unproven") && (await this.#first(op, pace)))) {
+        if (verdict === "answer" || ((verdict === "refused" || verdict === "unproven" || verdict === "unprotected") && (await this.#first(op, pace)))) {
           if (!isStatus(answer.status)) throw gaveUp("permanent", new Error("a browser hides the redirect that came, or the status is none"));
           return this.#handOver(op, answer);
         }
         if (verdict === "mismatch") throw new MismatchError(op.key, last.status, last.code, !(await this.#first(op, pace)));
         if (verdict === "unknown") throw new OutcomeUnknownError(op.key, last.retryAfterMs);
         if (verdict === "expired") throw new ExpiredError(op.key, last.status);
-        if (verdict === "refused" || verdict === "unproven") {
-          throw gaveUp(verdict, isUnprotected(answer.headers) ? new Error("the server says that the key protects nothing there: sending it again may execute again") : undefined);
-        }
+        if (verdict === "refused" || verdict === "unproven" || verdict === "unprotected") throw gaveUp(verdict);
       } else {
         if (op.signal?.aborted) throw gaveUp("canceled", op.signal.reason);
         if (neverSent(last.cause) && (await this.#first(op, pace))) throw last.cause;

@@ -1,7 +1,7 @@
 /** What an error is, for code to branch on. The Python client has the same codes. */
 export type ErrorCode =
   | "key_mismatch" | "outcome_unknown" | "key_expired" | "gave_up"
-  | "key_refused" | "config_invalid" | "response_refused" | "answer_too_long" | "journal_full" | "journal_unreadable";
+  | "key_refused" | "config_invalid" | "response_refused" | "answer_too_long" | "journal_full" | "journal_no_entry" | "journal_unreadable";
 
 /** The code of a problem (RFC 9457) where it looks like one; errors hold nothing else of an answer's body. */
 export function plainCode(code: unknown): string {
@@ -14,7 +14,8 @@ export abstract class IdempotencyError extends Error {
   abstract readonly code: ErrorCode;
   /**
    * Whether the operation may have happened or may yet happen: no new key may be used then. Asking again with the key is safe,
-   * and the only safe thing to do, but not after an ExpiredError.
+   * and the only safe thing to do, but not after an ExpiredError, nor after a GaveUpError whose reason is "unprotected": look at
+   * the resource then.
    */
   abstract readonly unknown: boolean;
 
@@ -85,9 +86,10 @@ export class ExpiredError extends IdempotencyError {
 /**
  * Why the client stopped asking. "refused" is a 401 or 403 after an attempt that may have happened; "unproven" is another
  * answer then that nothing marks as a stored one, such as the 404 of a route that is gone, the redirect of a login page, or a
- * 409 of the service's own that is not stored.
+ * 409 of the service's own that is not stored. "unprotected" is an answer then that says that the key protects nothing there: each
+ * attempt that arrived may have been executed, and another one may be, too, so look at the resource.
  */
-export type Reason = "canceled" | "attempts" | "elapsed" | "retry_after" | "permanent" | "refused" | "unproven";
+export type Reason = "canceled" | "attempts" | "elapsed" | "retry_after" | "permanent" | "refused" | "unproven" | "unprotected";
 
 /** What the last attempt came to. */
 export interface Last {
@@ -98,7 +100,7 @@ export interface Last {
   readonly cause?: unknown;
 }
 
-/** The client stopped asking before there was an answer. Ask again with the error's key. */
+/** The client stopped asking before there was an answer. Ask again with the error's key, unless `reason` is "unprotected". */
 export class GaveUpError extends IdempotencyError {
   override readonly name = "GaveUpError";
   readonly code = "gave_up";
@@ -166,12 +168,15 @@ export class AnswerTooLongError extends Error {
   }
 }
 
-/** A journal that keeps as many operations as it may, or a file of it that is not an entry. It is a KeyError's cause. */
+/**
+ * A journal that keeps as many operations as it may, or a file of it that is not an entry: it is a KeyError's cause. Or a journal
+ * that has no entry, and makes none because the signal is aborted.
+ */
 export class JournalError extends Error {
   override readonly name = "JournalError";
-  readonly code: "journal_full" | "journal_unreadable";
+  readonly code: "journal_full" | "journal_no_entry" | "journal_unreadable";
 
-  constructor(code: "journal_full" | "journal_unreadable", message: string, options?: ErrorOptions) {
+  constructor(code: "journal_full" | "journal_no_entry" | "journal_unreadable", message: string, options?: ErrorOptions) {
     super(`journal: ${message}`, options);
     this.code = code;
   }

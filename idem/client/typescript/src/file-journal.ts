@@ -4,7 +4,7 @@ import { link, mkdir, open, readdir, readFile, stat, unlink } from "node:fs/prom
 import { dirname, isAbsolute, join } from "node:path";
 
 import { ConfigError, JournalError } from "./errors.ts";
-import { checkEntriesMax, entriesMaxDefault, full, type Begun, type Entry, type Journal } from "./journal.ts";
+import { checkEntriesMax, entriesMaxDefault, full, none, type Begun, type Entry, type Journal } from "./journal.ts";
 
 /**
  * A journal in a directory, one file for each operation, for its owner alone to read. It survives the process and, as far
@@ -37,9 +37,10 @@ export class FileJournal implements Journal {
   }
 
   /** A file that can't be read is an error: a new key might execute again what the old one did. */
-  async begin(operation: string, fresh: Entry): Promise<Begun> {
+  async begin(operation: string, fresh: Entry, signal?: AbortSignal): Promise<Begun> {
     const kept = await this.#resume(operation);
     if (kept) return { entry: kept, resumed: true };
+    if (signal?.aborted) throw none();
     if (await this.#write(operation, fresh)) return { entry: fresh, resumed: false };
     const faster = await this.#resume(operation); // another process was faster
     if (!faster) throw new JournalError("journal_unreadable", "the operation was ended while it began");

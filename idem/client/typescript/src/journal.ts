@@ -28,9 +28,11 @@ export interface Journal {
    * Returns the operation's entry: the one that is there already (resumed), or else the fresh one, kept durably before it
    * returns. Of several callers at once, in several processes too, all get the same. Rejecting means that nothing is sent: with
    * the JournalError `journal_full` that the operation has no entry and there is no room for one; any other error proves nothing
-   * about earlier calls.
+   * about earlier calls. Where the signal is aborted, it only looks, if it can: it returns the entry that is there, so that the
+   * caller learns the key, else it rejects with the JournalError `journal_no_entry`, and makes none. Nothing is sent then, and an
+   * entry would say that something may have been.
    */
-  begin(operation: string, fresh: Entry): Promise<Begun>;
+  begin(operation: string, fresh: Entry, signal?: AbortSignal): Promise<Begun>;
   /**
    * Says whether the operation's entry still has the key, and no `begin` has returned it as resumed. The caller that made the
    * entry asks before it takes an answer to say that nothing happened: a second caller may have sent the key, too. Rejecting
@@ -54,6 +56,11 @@ export function full(entriesMax: number): JournalError {
   return new JournalError("journal_full", `it keeps ${entriesMax} operations already`);
 }
 
+/** The error of a journal that was asked with a signal that is aborted, and has no entry. */
+export function none(): JournalError {
+  return new JournalError("journal_no_entry", "it has no entry for the operation, and made none for a signal that is aborted");
+}
+
 /** A journal for the life of the process, or of the page. */
 export class MemoryJournal implements Journal {
   readonly #entries = new Map<string, { readonly entry: Entry; shared: boolean }>();
@@ -64,12 +71,13 @@ export class MemoryJournal implements Journal {
     this.#entriesMax = entriesMax;
   }
 
-  async begin(operation: string, fresh: Entry): Promise<Begun> {
+  async begin(operation: string, fresh: Entry, signal?: AbortSignal): Promise<Begun> {
     const kept = this.#entries.get(operation);
     if (kept) {
       kept.shared = true;
       return { entry: kept.entry, resumed: true };
     }
+    if (signal?.aborted) throw none();
     if (this.#entries.size >= this.#entriesMax) throw full(this.#entriesMax);
     this.#entries.set(operation, { entry: fresh, shared: false });
     return { entry: fresh, resumed: false };

@@ -85,6 +85,23 @@ test("a signal that is aborted before this call sends anything proves nothing ab
   assert.equal(asked.length, 0);
 });
 
+test("a signal that is aborted before anything is sent leaves no entry", async () => {
+  const signal = AbortSignal.abort(new Error("changed my mind"));
+  const directory = await mkdtemp(join(tmpdir(), "idem-client-"));
+  for (const again of [((journal) => async () => journal)(new MemoryJournal(1)), () => FileJournal.open(directory, 1)]) {
+    const { fetch, asked } = answering(() => new Response("{}", { status: 403 }));
+    const send = async (more) => new Client({ fetch, journal: await again() }).fetch(url, { ...post, operation: "a", ...more });
+    await assert.rejects(send({ signal }), (error) => error === signal.reason);
+    await assert.rejects(send({ signal, key: "k" }), (error) => error instanceof GaveUpError && error.key === "k" && error.cause === signal.reason);
+    await assert.rejects((await again()).begin("a", { key: "k" }, signal), { code: "journal_no_entry" });
+    assert.equal(asked.length, 0);
+    await (await again()).begin("b", { key: "k" }); // there is room for one
+    assert.equal((await (await again()).begin("b", { key: "l" }, signal)).resumed, true);
+    await (await again()).done("b");
+    assert.equal((await send({})).status, 403);
+  }
+});
+
 test("what this call did not send because of its key, an earlier one may have", async () => {
   const { fetch, asked } = answering();
   const broken = Object.assign(new MemoryJournal(), { begin: async () => Promise.reject(new JournalError("journal_unreadable", "torn")) });

@@ -52,9 +52,10 @@ def parse(body: bytes | None) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
-Verdict = Literal["answer", "again", "mismatch", "unknown", "expired", "refused", "unproven"]
+Verdict = Literal["answer", "again", "mismatch", "unknown", "expired", "refused", "unproven", "unprotected"]
 """`refused` is 401 or 403: they come before the key is looked at, or from a handler whose answer is not stored. `unproven` is an
-answer that nothing marks as one about each attempt with the key."""
+answer that nothing marks as one about each attempt with the key, and `unprotected` one that says that the key protects nothing
+there."""
 
 RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 525, 526, 527, 529, 530, 598, 599})
 """The statuses after which the same key is safe and may help: those of RFC 9110, and those by which content delivery networks
@@ -65,19 +66,14 @@ _DECIDED = frozenset({"idempotency_response_not_kept", "idempotency_response_era
 """The codes that say, by themselves, what became of the request: asking again gets the same."""
 
 
-def is_unprotected(headers: httpx.Headers) -> bool:
-    """Whether an answer says that the key protects nothing there."""
-    return headers.get("Idempotency-Status", "") in ("unprotected", "ignored")
-
-
 def judge(status: int, headers: httpx.Headers, code: str) -> Verdict:
     """An answer from 300 on that is not stored decides nothing about an attempt before: that may run still, and the server may
     have no record and no lease that keeps it from its commit."""
     kept = headers.get("Idempotency-Status", "")  # says what the code says, also where the body was replaced
     if headers.get("Idempotent-Replayed") == "true" or headers.get("Idempotency-Expires") or kept == "replayed":
         return "answer"  # stored, whatever it says: asking again gets the same
-    if is_unprotected(headers):
-        return "unproven" if status >= 300 else "answer"  # an attempt before was executed beside this one, if at all; so would be another one
+    if kept in ("unprotected", "ignored"):
+        return "unprotected" if status >= 300 else "answer"  # an attempt before was executed beside this one, if at all; so would be another one
     if code in _DECIDED and kept != "unknown":
         return "answer"  # asking again gets the same
     if code == "idempotency_response_too_large" and kept != "unknown":
@@ -115,6 +111,7 @@ def status_of(answer: Answer) -> Status | None:
         return Status(state, None)
     try:
         body = base64.b64decode(kept["body"], validate=True) if kept.get("body_encoding") == "base64" else kept["body"].encode()
-        return Status(state, Answer(int(kept["status"]), httpx.Headers(kept.get("headers") or {}), body))
+        final = Answer(int(kept["status"]), httpx.Headers(kept.get("headers") or {}), body)
     except (KeyError, ValueError, OverflowError, TypeError, AttributeError):  # OverflowError: a status of 1e999 is infinite
         return None
+    return None if final.content() is None else Status(state, final)

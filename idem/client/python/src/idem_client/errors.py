@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Literal
 
-Reason = Literal["canceled", "attempts", "elapsed", "retry_after", "permanent", "refused", "unproven"]
+Reason = Literal["canceled", "attempts", "elapsed", "retry_after", "permanent", "refused", "unproven", "unprotected"]
 """Why the client stopped asking. `refused` is a 401 or 403 after an attempt that may have happened; `unproven` is another
 answer then that nothing marks as a stored one, such as the 404 of a route that is gone, or a 409 of the service's own that is not
-stored. `canceled` is the TypeScript client's alone: in Python a cancellation stays one."""
+stored. `unprotected` is an answer then that says that the key protects nothing there: each attempt that arrived may have been
+executed, and another one may be, too, so look at the resource. `canceled` is the TypeScript client's alone: in Python a cancellation stays one."""
 
 _CODE = re.compile(r"[a-z0-9_.]{1,64}")
 
@@ -24,7 +25,8 @@ class IdempotencyError(Exception):
     code: ClassVar[str]
     unknown: bool = True
     """Whether the operation may have happened or may yet happen: no new key may be used then. Asking again with the key is
-    safe, and the only safe thing to do, but not after an ExpiredError."""
+    safe, and the only safe thing to do, but not after an ExpiredError, nor after a GaveUpError whose reason is `unprotected`: look
+    at the resource then."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(message)
@@ -75,7 +77,7 @@ class ExpiredError(IdempotencyError):
 
 
 class GaveUpError(IdempotencyError):
-    """The client stopped asking before there was an answer. Ask again with the error's key. Its `__cause__` is the last
+    """The client stopped asking before there was an answer. Ask again with the error's key, unless `reason` is `unprotected`. Its `__cause__` is the last
     attempt's error, if it had one."""
 
     code = "gave_up"

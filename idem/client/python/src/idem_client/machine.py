@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 import httpcore
 import httpx
 
-from .answer import RETRIED, Answer, is_unprotected, judge, status_of
+from .answer import RETRIED, Answer, judge, status_of
 from .config import Config, Pace, retry_after_of
 from .errors import AnswerTooLongError, BodyRefusedError, ExpiredError, GaveUpError, JournalError, KeyRefusedError, MismatchError, OutcomeUnknownError, Reason
 from .journal import Entry
@@ -95,6 +95,8 @@ class _Operation:
     def note(self, reply: Reply) -> Answer | None:
         """Keeps what an attempt came to, and returns its answer if there is one."""
         self.status, self.code, self.retry_after, self.cause = 0, "", 0.0, None
+        if isinstance(reply, Answer) and reply.content() is None:
+            reply = Lost(httpx.DecodingError("the answer can't be decoded"))
         if isinstance(reply, Answer):
             self.status, self.code = reply.status, reply.problem_code()
             self.retry_after = retry_after_of(reply.headers, self.config.now())
@@ -177,28 +179,47 @@ def _pause(op: _Operation) -> Generator[Step, Reply, None]:
 def _judged(op: _Operation, answer: Answer) -> Generator[Step, Reply, httpx.Response | None]:
     """The response for the caller, or None where the request is to be tried again."""
     verdict = judge(answer.status, answer.headers, op.code)
-    nothing = verdict in ("refused", "unproven") and (yield from op.first())
+    nothing = verdict in ("refused", "unproven", "unprotected") and (yield from op.first())
     if verdict == "answer" or nothing:
         # Another round of authentication, and a redirect, are the first attempt still if nothing can have happened.
         op.request.extensions = {**op.request.extensions, NOTHING: nothing}
-        return answer.response(op.request)
+        return _handed_over(op, answer)
     if verdict == "mismatch":
         raise MismatchError(op.key, op.status, op.code, not (yield from op.first()))
     if verdict == "unknown":
         raise OutcomeUnknownError(op.key, op.retry_after)
     if verdict == "expired":
         raise ExpiredError(op.key, op.status)
-    if verdict == "refused" or verdict == "unproven":
-        bare = ValueError("the server says that the key protects nothing there: sending it again may execute again")
-        raise op.gave_up(verdict, bare if is_unprotected(answer.headers) else None)
+    if verdict == "refused" or verdict == "unproven" or verdict == "unprotected":
+        raise op.gave_up(verdict)
     return None
+
+
+def _handed_over(op: _Operation, answer: Answer) -> httpx.Response:
+    """The response for the caller. httpx looks where it leads, also if it is not to follow, and its error has no key."""
+    response = answer.response(op.request)
+    if response.has_redirect_location and not _is_place(op.request.url, response.headers["Location"]):
+        raise op.gave_up("permanent", ValueError("the answer's Location is no URL"))
+    return response
+
+
+def _is_place(asked: httpx.URL, location: str) -> bool:
+    """Whether httpx can make a URL of the Location of a redirect."""
+    try:
+        place = httpx.URL(location)
+        if place.scheme and not place.host:  # httpx puts in the host that was asked
+            place.copy_with(host=asked.host)
+        asked.join(place)
+    except (httpx.InvalidURL, ValueError):  # ValueError: a host whose Punycode can't be read
+        return False
+    return True
 
 
 def _begin(config: Config, request: httpx.Request) -> Generator[Step, Reply, tuple[Entry, bool]]:
     """Finds or makes the key, and says whether it was used before, or may have been."""
     given = _given(config, request)
-    kept = request.extensions.get(ENTRY)
-    before = kept if isinstance(kept, Entry) and kept.key == given else None
+    kept = entry_of(request)
+    before = kept if kept is not None and kept.key == given else None
     if before is not None and request.extensions.get(NOTHING) is True:
         return before, False  # another round of the same request, and nothing ever came of the key
     now = config.now()
@@ -247,12 +268,23 @@ def _headers(config: Config, request: httpx.Request, entry: Entry, length: int) 
     return headers
 
 
-def unknown_if_followed(request: httpx.Request, cause: Exception) -> None:
-    """Raises a GaveUpError where the request, such as the GET of a 303, follows the redirect of an operation: the error of what
-    the operation led to must not look like a proof that nothing was sent."""
+def entry_of(request: httpx.Request) -> Entry | None:
+    """The entry of the operation that a request sends, or whose redirect it follows."""
     entry = request.extensions.get(ENTRY)
-    if isinstance(entry, Entry):
-        raise GaveUpError(entry.key, "attempts", 1, 0, "", 0.0) from cause
+    return entry if isinstance(entry, Entry) else None
+
+
+def land(config: Config, request: httpx.Request, entry: Entry) -> Machine:
+    """Asks once for what an operation's redirect leads to, such as by the GET of a 303, and reads it to its end: its error must
+    not look like a proof that nothing was sent, and httpx's own would, while it reads."""
+    op = _Operation(config, request, entry.key, Pace(config, 1, config.elapsed_max), config.now())
+    op.pace.attempts += 1
+    assert isinstance(request.stream, (httpx.SyncByteStream, httpx.AsyncByteStream))
+    asked = httpx.Request(request.method, request.url, headers=request.headers, stream=request.stream, extensions=request.extensions)
+    answer = op.note((yield Ask(asked)))
+    if answer is None:
+        raise op.gave_up("permanent" if op.cause is not None and permanent(op.cause) else "attempts")
+    return _handed_over(op, answer)
 
 
 def consult(config: Config, step: Begin | Alone) -> Reply:

@@ -14,7 +14,7 @@ import httpx
 from .answer import Answer
 from .config import Config
 from .errors import AnswerTooLongError, KeyRefusedError
-from .machine import KEY, OPERATION, WITHOUT_KEY, Alone, Ask, Begin, Lost, Machine, Pause, Reply, consult, declared, follow, refused_body, send, too_long, unknown_if_followed
+from .machine import KEY, OPERATION, WITHOUT_KEY, Alone, Ask, Begin, Lost, Machine, Pause, Reply, consult, declared, entry_of, follow, land, refused_body, send, too_long
 
 
 def operation(name: str) -> dict[str, Any]:
@@ -106,11 +106,8 @@ class IdempotencyTransport(httpx.BaseTransport):
         """Sends a POST or PATCH until it has an answer, and anything else as it is. Raises an IdempotencyError where there
         is no answer, and a NotSentError or httpx's own error where this call sent nothing."""
         if not _keyed(request):
-            try:
-                return self._base.handle_request(request)
-            except Exception as cause:
-                unknown_if_followed(request, cause)
-                raise
+            entry = entry_of(request)
+            return self._base.handle_request(request) if entry is None else self._drive(land(self._config, request, entry))
         return self._drive(send(self._config, request, self._body(request)))
 
     def await_final(self, accepted: httpx.Response) -> httpx.Response:
@@ -214,11 +211,8 @@ class AsyncIdempotencyTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """As IdempotencyTransport.handle_request."""
         if not _keyed(request):
-            try:
-                return await self._base.handle_async_request(request)
-            except Exception as cause:
-                unknown_if_followed(request, cause)
-                raise
+            entry = entry_of(request)
+            return await self._base.handle_async_request(request) if entry is None else await self._drive(land(self._config, request, entry))
         return await self._drive(send(self._config, request, await self._body(request)))
 
     async def await_final(self, accepted: httpx.Response) -> httpx.Response:
