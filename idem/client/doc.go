@@ -27,9 +27,9 @@
 // scenarios.json, and share the format of the journal's files.
 //
 // An http.Client follows redirects unless its CheckRedirect says otherwise. The page that an answer leads to comes without
-// [KeyOf]; where it can't be had, the error is a [GaveUpError] with the operation's key. Set CheckRedirect to a function that
-// returns http.ErrUseLastResponse unless the API documents redirects: its own errors, such as "stopped after 10 redirects", have
-// no key.
+// [KeyOf]; where it can't be had, or a Location is no URL, the error is a [GaveUpError] with the operation's key. Set
+// CheckRedirect to a function that returns http.ErrUseLastResponse unless the API documents redirects: its own errors, such as
+// "stopped after 10 redirects", have no key.
 //
 // http.Client.Timeout replaces errors by its own, without the key. Bound a request by its context, or by Config.
 package client

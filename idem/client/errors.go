@@ -208,7 +208,7 @@ func hash(key string) string {
 }
 
 // safe are the errors whose text is known to hold nothing of what was sent or received.
-var safe = []error{errAttemptTimeout, errAnswerTooLong, errLocation, errStatusDocument, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed}
+var safe = []error{errAttemptTimeout, errAnswerTooLong, errLocation, errRedirect, errStatusDocument, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed}
 
 // describe is an error's text where it can't hold a payload, else its type: net/http quotes malformed answers.
 func describe(err error) string {

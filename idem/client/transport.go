@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -63,17 +64,36 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 func (t *Transport) passOn(req *http.Request) (*http.Response, error) {
 	started := t.cfg.Now()
 	res, err := t.cfg.Base.RoundTrip(req)
-	if err == nil {
+	nowhere := err == nil && !leads(req.URL, res)
+	if err == nil && !nowhere {
 		return res, nil
 	}
 	for from := req.Response; from != nil && from.Request != nil; from = from.Request.Response {
 		if key := KeyOf(from); key != "" {
-			return nil, &GaveUpError{
+			gaveUp := &GaveUpError{
 				Reason: ReasonAttempts, Key: key, Attempts: 1, Elapsed: t.cfg.Now().Sub(started), Status: from.StatusCode, Cause: err,
 			}
+			if nowhere {
+				res.Body.Close()
+				gaveUp.Reason, gaveUp.Status, gaveUp.Cause = ReasonPermanent, res.StatusCode, errRedirect
+			}
+			return nil, gaveUp
 		}
 	}
-	return nil, err
+	return res, err
+}
+
+var errRedirect = errors.New("the Location of the redirect is no URL")
+
+// leads says whether an http.Client can make a URL of where the answer leads, if it leads anywhere. It does so whatever its
+// CheckRedirect is, and its own error has no key.
+func leads(asked *url.URL, res *http.Response) bool {
+	switch res.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		_, err := asked.Parse(res.Header.Get("Location"))
+		return err == nil
+	}
+	return true
 }
 
 // unsafe says whether a method is neither safe nor idempotent by itself (RFC 9110 section 9.2).
@@ -148,6 +168,10 @@ func (s *sending) once(ctx context.Context) (*http.Response, bool, error) {
 	verdict := a.judge()
 	thisOne := verdict == verdictRefused || verdict == verdictUnproven || verdict == verdictUnprotected // it is about this attempt
 	nothing := thisOne && s.first(ctx)
+	if (verdict == verdictAnswer || nothing) && !leads(s.req.URL, a.res) {
+		a.discard()
+		return nil, true, s.giveUp(ReasonPermanent, errRedirect)
+	}
 	if verdict == verdictAnswer || nothing {
 		return a.response(s.shown(nothing)), true, nil
 	}

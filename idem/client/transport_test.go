@@ -438,6 +438,54 @@ func TestAnErrorOfARedirectThatIsFollowedIsUnknown(t *testing.T) {
 	}
 }
 
+// net/http makes a URL of a Location also where it is not to follow, and its own error has no key.
+func TestARedirectToWhatIsNoURLIsUnknown(t *testing.T) {
+	w := open(t)
+	for name, test := range map[string]struct {
+		hops int
+		ctx  context.Context
+		want int // the status that the error has; 0 for net/http's own error
+	}{
+		"at once":       {1, t.Context(), 303},
+		"after another": {2, t.Context(), 302},
+		"without a key": {1, client.WithoutKey(t.Context()), 0},
+	} {
+		for _, follow := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, followed: %v", name, follow), func(t *testing.T) {
+				var key string
+				asked := 0
+				base := roundTripper(func(r *http.Request) (*http.Response, error) {
+					asked++
+					status, place := 302, "http://[::1"
+					if asked == 1 {
+						status, key = 303, strings.Trim(r.Header.Get("Idempotency-Key"), `"`)
+					}
+					if asked < test.hops {
+						place = "/elsewhere"
+					}
+					return &http.Response{StatusCode: status, Header: http.Header{"Location": {place}}, Body: http.NoBody, Request: r}, nil
+				})
+				req, err := http.NewRequestWithContext(test.ctx, http.MethodPost, w.server.URL+"/orders", strings.NewReader("{}"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				asker := &http.Client{Transport: w.transport(client.Config{Base: base})}
+				if !follow && test.hops == 1 {
+					asker.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+				}
+				_, err = asker.Do(req)
+				var gaveUp *client.GaveUpError
+				if err == nil || errors.As(err, &gaveUp) != (test.want != 0) || asked != test.hops {
+					t.Fatalf("%v after %d requests", err, asked)
+				}
+				if gaveUp != nil && (gaveUp.Key != key || key == "" || gaveUp.Status != test.want || gaveUp.Reason != client.ReasonPermanent) {
+					t.Errorf("%+v, want the key %q and the status %d", gaveUp, key, test.want)
+				}
+			})
+		}
+	}
+}
+
 // What a login page says is no answer to an attempt that was lost before, however the http.Client takes redirects.
 func TestALoginPageAfterALostAttemptIsNoAnswer(t *testing.T) {
 	w := open(t)
