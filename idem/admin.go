@@ -84,14 +84,11 @@ func (e *Engine) End(ctx context.Context, tenant string, id OperationID) error {
 	return c.refused(code, "an end with its resource")
 }
 
-// CacheBustReason begins the LastError of a record whose answer [Engine.CacheBust] took out of use. The operator's reason follows.
-const CacheBustReason = "cache-bust: "
-
 // CacheBust makes a completed record stop answering. The next request with its key and payload executes again, once no
 // cache in front of the store can hold the old answer: Config.CacheAge after CacheBust has returned, or up to 16 minutes
 // more where it returned an [*UnavailableError] and was stored all the same. Calling it again then makes it
 // Config.CacheAge from that call: with the revision that the record has now, if it is failed_retryable and its LastError begins with
-// [CacheBustReason]. It is for an operator who found that an answer is wrong.
+// [storage.CacheBustReason]. It is for an operator who found that an answer is wrong.
 //
 // It returns a [*CacheBustError] where executing again could make something happen twice: where the commit wrote anything
 // but the record, where a policy in observe mode may have executed another request beside it, where the handler wrote for
@@ -110,7 +107,7 @@ func (e *Engine) CacheBust(ctx context.Context, tenant string, id OperationID, s
 	if seen != "" {
 		c.machine.Seen = seenBits(seen)
 	}
-	c.reason = CacheBustReason + reason
+	c.reason = storage.CacheBustReason + reason
 	code, err := c.drive(ctx)
 	switch {
 	case err != nil:

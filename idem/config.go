@@ -45,8 +45,8 @@ type Config struct {
 	// no instance still promises a replay. At most LeaseMargin. Default 2 s, or LeaseMargin where that is less.
 	ClockSkew time.Duration
 	// FreezeAllowance is the longest time for which a process may be frozen and then send what it was about to send.
-	// outbox.Runner takes absence of what a wrapped handler did for proof only after this time. Of a message's call it does not
-	// count: see outbox.Topic. Default 1 min.
+	// outbox.Runner takes absence of what a wrapped handler did for proof only after this time. For the calls of messages,
+	// outbox.Config has an allowance of its own. Default 1 min.
 	FreezeAllowance time.Duration
 	// CacheAge is how long a cache in front of the store may hold an answer, in this process or in any other that serves
 	// the same keys. After a cache-bust the key answers 409 for this long, and is free then; for up to 16 minutes more where

@@ -531,7 +531,7 @@ func TestACacheBustThatIsRepeatedFreesTheKeySooner(t *testing.T) {
 			w.Errorf("repeated with what was seen before it: %v", err)
 		}
 		r := w.mem.Records()[0]
-		if r.State != storage.StateFailedRetryable || !strings.HasPrefix(r.LastError, idem.CacheBustReason) {
+		if r.State != storage.StateFailedRetryable || !strings.HasPrefix(r.LastError, storage.CacheBustReason) {
 			w.Errorf("%s, %q", r.State, r.LastError)
 		}
 		for _, again := range []storage.Revision{r.Revision, ""} { // another repetition changes nothing

@@ -24,12 +24,13 @@ import (
 // The context must be the handler's, or one derived from it; with any other context nothing is sent. A request that is
 // executed without protection has no lease, and its calls leave: see [idem.Leased]. A nil base is [http.DefaultTransport].
 //
-// The lease is looked at before anything is done, and again once there is a connection, because a process may be frozen while it
-// waits for one: that needs a base which calls the hooks of net/http/httptrace, as [*http.Transport] does and what wraps it. With
-// any other one it is looked at again where the body is read. A request of which a part may have left when it is stopped fails with
-// an error that is not ErrLeaseOver, and so does one that the base sends again after its connection broke. Over HTTP/2 a process that is frozen
-// with the connection at hand sends the head after its lease, but not the body. Where a provider acts on a path alone, such as a
-// capture, choose a transport without HTTP/2.
+// The lease is looked at before anything is done, and again once there is a connection, because a process may be frozen
+// while it waits for one. That needs a base which calls the hooks of net/http/httptrace, as [*http.Transport] does and what
+// wraps it. With any other one the lease is looked at again where the body is read, and what is stopped then fails with an
+// error that is not ErrLeaseOver, because its head may have left. So does every request of which a part may have left, and
+// one that the base sends again after its connection broke. Over HTTP/2 a process that is frozen with the connection at
+// hand sends the head after its lease, but not the body. Where a provider acts on a path alone, such as a capture, choose a
+// transport without HTTP/2.
 func Transport(base http.RoundTripper) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport

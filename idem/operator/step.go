@@ -212,7 +212,7 @@ func (d *Desk) nextOfRecord(r storage.Record) []Step {
 		return []Step{step("wait", "its holder may execute until %s", r.LeaseUntil), step("release", "fences its holder off%s", twice)}
 	case r.State == storage.StateFailedRetryable && r.LeaseUntil.After(d.now()):
 		next := []Step{step("wait", "its key answers 409 until %s; the next request after that executes", r.LeaseUntil)}
-		if strings.HasPrefix(r.LastError, idem.CacheBustReason) {
+		if strings.HasPrefix(r.LastError, storage.CacheBustReason) {
 			next = append(next, step("cache-bust", "once more, if its reply was lost: the key is free sooner then"))
 		}
 		return next

@@ -63,6 +63,9 @@ func (k Kind) Known() bool {
 	return false
 }
 
+// CacheBustReason begins the LastError of a record whose answer a cache-bust took out of use. The operator's reason follows.
+const CacheBustReason = "cache-bust: "
+
 // Record is the durable state of one scope. Times are UTC with millisecond resolution; a zero time is absent.
 type Record struct {
 	// Key is a hash of the scope, and the primary key in the store.

@@ -199,6 +199,8 @@ var caches = []Mutant{
 // guards: which calls of a wrapped handler leave.
 var guards = []Mutant{
 	{Name: "a call that was frozen while it connected leaves", File: "idem/guard/guard.go", Old: "t.base.RoundTrip(watched(r.WithContext(ctx), looks))", New: "t.base.RoundTrip(r)"},
+	{Name: "a head over HTTP/2 that is about to leave was not sent", File: lookFile, Old: "				l.Left.Store(true) // HTTP/2", New: "				l.Left.Store(l.Left.Load()) // HTTP/2"},
+	{Name: "a head that a transport without hooks sent was not sent", File: "idem/guard/guard.go", Old: "looks.Left.Load() || !looks.Asked.Load():", New: "looks.Left.Load() || !looks.Asked.Load() && !hasBody(r):"},
 	{Name: "what is sent again is not looked at", File: "idem/guard/guard.go", Old: "			return looks.Body(body), nil\n", New: "			return body, nil\n"},
 	{Name: "a call of which a part has left was not sent", File: "idem/guard/guard.go", Old: "		case looks.Left.Load() || !looks", New: "		case !looks"},
 }
@@ -221,6 +223,7 @@ var journals = []Mutant{
 
 // pythons: what the client in Python takes for proof.
 var pythons = []Mutant{
+	{Name: "an answer that nobody can decode is the operation's end", File: "idem/client/python/src/idem_client/machine.py", Old: "if isinstance(reply, Answer) and reply.content() is None:", New: "if False:"},
 	{Name: "what the caller was handling says what became of a request", File: "idem/client/python/src/idem_client/machine.py", Old: "(link.__context__ if isinstance(link, httpcore.ConnectError) else None)", New: "link.__context__"},
 	{Name: "a real server's certificate leaves open what was sent", File: "idem/client/python/src/idem_client/machine.py", Old: "(link.__context__ if isinstance(link, httpcore.ConnectError) else None)", New: "None"},
 	{Name: "a key from the future is young to the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: " or age < -_KEY_AHEAD_MAX:", New: ":"},

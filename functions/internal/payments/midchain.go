@@ -75,8 +75,11 @@ func (b *begun) goOn(operation idem.OperationID, last storage.Message, objects [
 		return err
 	}
 	steps, err := stepsToRelease(b.payload, last.Reference)
+	if err != nil {
+		return err
+	}
 	b.steps = steps[last.Index:]
-	return err
+	return nil
 }
 
 // unmade refuses to undo what came before a payout that was made, for all that the provider shows. An undoing moves no money out.

@@ -10,14 +10,15 @@ import (
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
-// tearsBehind loses everything but an operation's pending record, its row, and so many of its messages.
-func (w *world) tearsBehind(operation idem.OperationID, messages int) {
+// paysOut asks for a payout and delivers so many of its messages.
+func (w *world) paysOut(messages int) idem.OperationID {
 	w.Helper()
-	var kept []int
+	var made accepted
+	w.payOut("k", "iban_ok").want(202).decode(&made)
 	for n := 1; n <= messages; n++ {
-		kept = append(kept, n)
+		w.deliverMessage(made.Operation, n)
 	}
-	w.tearsBut(operation, kept...)
+	return made.Operation
 }
 
 // tearsBut loses everything but an operation's pending record, its row, and these of its messages.
@@ -88,7 +89,7 @@ func TestAChainThatIsTornInItsMiddleGoesOn(t *testing.T) {
 						w.swept()
 					}
 				}
-				w.tearsBehind(payout, c.left)
+				w.tearsBut(payout, []int{1, 2}[:c.left]...)
 				w.clock.Advance(2 * time.Minute)
 				w.get(tenantA, "/v1/operations/"+string(payout)).want(500)
 				if c.without != "" {
@@ -117,12 +118,9 @@ func TestAChainThatIsTornInItsMiddleGoesOn(t *testing.T) {
 // that was given up here, and made there. Neither is "there already".
 func TestATornEndIsLeftToAPerson(t *testing.T) {
 	onBoth(t, func(w *world) {
-		var made accepted
-		w.payOut("k", "iban_ok").want(202).decode(&made)
-		w.deliverMessage(made.Operation, 1)
-		w.deliverMessage(made.Operation, 2)
-		w.tearsBehind(made.Operation, 2)
-		w.leftTo(made.Operation, w.shown(made.Operation), payments.Told{Finish: true}, payments.CodePartlyThere)
+		payout := w.paysOut(2)
+		w.tearsBut(payout, 1, 2)
+		w.leftTo(payout, w.shown(payout), payments.Told{Finish: true}, payments.CodePartlyThere)
 	}, options{workerOnly: true})
 }
 
@@ -130,25 +128,18 @@ func TestATornEndIsLeftToAPerson(t *testing.T) {
 func TestAChainWithAGapIsLeftToAPerson(t *testing.T) {
 	onBoth(t, func(w *world) {
 		w.faults(provider.Rule{On: provider.Payout, Fault: provider.Decline})
-		var made accepted
-		w.payOut("k", "iban_ok").want(202).decode(&made)
-		for n := 1; n <= 3; n++ {
-			w.deliverMessage(made.Operation, n)
-		}
-		w.tearsBut(made.Operation, 1, 3)
-		w.leftTo(made.Operation, w.shown(made.Operation), payments.Told{Finish: true}, payments.CodePartlyThere)
+		payout := w.paysOut(3)
+		w.tearsBut(payout, 1, 3)
+		w.leftTo(payout, w.shown(payout), payments.Told{Finish: true}, payments.CodePartlyThere)
 	}, options{workerOnly: true})
 }
 
 func TestAGivenUpPayoutThatTheProviderMadeIsLeftToAPerson(t *testing.T) {
 	onBoth(t, func(w *world) {
 		w.faults(provider.Rule{On: provider.Payout, Fault: provider.Decline})
-		var made accepted
-		w.payOut("k", "iban_ok").want(202).decode(&made)
-		w.deliverMessage(made.Operation, 1)
-		w.deliverMessage(made.Operation, 2)
-		w.tearsBehind(made.Operation, 2)
+		payout := w.paysOut(2)
+		w.tearsBut(payout, 1, 2)
 		succeeded := changedTo(func(o *payments.Shown) { o.Status = payments.StatusSucceeded })
-		w.leftTo(made.Operation, succeeded(w.shown(made.Operation)), payments.Told{}, payments.CodeDiffersFromSelf)
+		w.leftTo(payout, succeeded(w.shown(payout)), payments.Told{}, payments.CodeDiffersFromSelf)
 	}, options{workerOnly: true})
 }

@@ -58,7 +58,7 @@ func (l *Looks) trace() *httptrace.ClientTrace {
 		WroteHeaderField: func(name string, _ []string) {
 			if strings.HasPrefix(name, ":") { // HTTP/2: other requests use the connection at the same time
 				l.alone.Store(nil)
-				l.Left.Store(true) // nothing looks any more before the head is sent, and a context that ends now is told before WroteHeaders
+				l.Left.Store(true) // HTTP/2 looks at the context before this, and not again: the head leaves even if the caller gives up now
 			}
 		},
 		// Over HTTP/1.1 the head is in a buffer then, and net/http sends it before anybody reads the body. A closed connection stops it.

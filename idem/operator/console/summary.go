@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -49,7 +48,7 @@ func summary(s operator.Story, now time.Time) (text string, tone tone) {
 		return fmt.Sprintf("It has failed. Every retry gets the stored answer, status %d.", r.ResponseStatus), bad
 	case storage.StateFailedRetryable:
 		text = "Nothing happened."
-		if strings.HasPrefix(r.LastError, idem.CacheBustReason) {
+		if strings.HasPrefix(r.LastError, storage.CacheBustReason) {
 			text = "Its answer was taken out of use."
 		}
 		if r.LeaseUntil.After(now) {

@@ -46,8 +46,9 @@ type RedriveReport struct {
 // without it, so a run can die anywhere and be repeated, or run twice at once:
 //   - the copy of a dead message is given to redrive, which decides by the message's row and returns nil once the message
 //     needs no person any more: it was redriven, or was not dead; or [outbox.ErrMessageGone] where the message has expired;
-//   - a further copy of a message whose redrive failed in this run is deleted, because the first one stays, which the run makes sure of: a redrive that
-//     can't settle what the message keeps puts a copy of it into this very queue, and would be asked for again and again;
+//   - a further copy of a message whose redrive failed in this run is deleted, once the run has made sure that the first one
+//     stays: a redrive that can't settle what the message keeps puts a copy of it into this very queue, and would be asked
+//     for again and again;
 //   - a wake-up is sent again: it changes nothing where nothing is due;
 //   - records that a stream gave up are acknowledged: the sweep offers what they were about;
 //   - a body that nobody knows is left.

@@ -77,8 +77,8 @@ class ExpiredError(IdempotencyError):
 
 
 class GaveUpError(IdempotencyError):
-    """The client stopped asking before there was an answer. Ask again with the error's key, unless `reason` is `unprotected`. Its `__cause__` is the last
-    attempt's error, if it had one."""
+    """The client stopped asking before there was an answer. Ask again with the error's key, unless `reason` is `unprotected`.
+    Its `__cause__` is the last attempt's error, if it had one."""
 
     code = "gave_up"
 
