@@ -20,7 +20,7 @@ type Delivered struct {
 	// call it is [Ambiguous], of a probe [Unclear].
 	Reference string
 	// Evidence is what the provider said, byte for byte: what Settle reads, and what is kept on the message should the
-	// settlement fail (its first 128 KiB).
+	// settlement fail (its first 72 KiB).
 	Evidence []byte
 }
 

@@ -199,7 +199,7 @@ func (x *delivery) followable(next Next, asked protocol.Asked) error {
 }
 
 // keptOf is what a message keeps of evidence that can't be settled.
-func keptOf(o Outcome, most int) *storage.Kept {
+func keptOf(o Outcome) *storage.Kept {
 	kept := storage.Kept{}
 	switch o := o.(type) {
 	case Delivered:
@@ -207,16 +207,8 @@ func keptOf(o Outcome, most int) *storage.Kept {
 	case Declined:
 		kept = storage.Kept(o)
 	}
-	kept.Evidence = kept.Evidence[:min(len(kept.Evidence), most)]
+	kept.Evidence = kept.Evidence[:min(len(kept.Evidence), EvidenceBytesMax)]
 	return &kept
-}
-
-// shortened is what a message keeps of a decline from when on it keeps a delivery too: nil where nothing changes.
-func shortened(declined *storage.Kept) *storage.Kept {
-	if declined == nil || len(declined.Evidence) <= ContradictionBytesMax {
-		return nil
-	}
-	return keptOf(Declined(*declined), ContradictionBytesMax)
 }
 
 func keptIn(kept *storage.Kept) storage.Kept {
@@ -226,12 +218,7 @@ func keptIn(kept *storage.Kept) storage.Kept {
 	return *kept
 }
 
-// The evidence that is kept on a message is cut to these lengths, so that it fits into one item with any payload
-// ([storage.PayloadBytesMax]).
-const (
-	// EvidenceBytesMax bounds the evidence that settles the message.
-	EvidenceBytesMax = 128 << 10
-	// ContradictionBytesMax bounds a decline beside a delivery, whichever came first: the delivery is settled, and the decline is for
-	// people.
-	ContradictionBytesMax = 16 << 10
-)
+// EvidenceBytesMax bounds the evidence that a message keeps, in bytes (72 KiB); of longer evidence its first part is kept. A delivery
+// and a decline that contradict each other fit into one item beside any payload ([storage.PayloadBytesMax]), in whatever order they
+// are written: who keeps one need not know of the other.
+const EvidenceBytesMax = 72 << 10

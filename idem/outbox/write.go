@@ -141,15 +141,9 @@ func (x *delivery) messageEnd(w protocol.Write) storage.MessageEnd {
 	}
 	switch w.Msg.Kept {
 	case protocol.KeptDelivered:
-		if end.KeptDelivered = keptOf(o, EvidenceBytesMax); !x.row.Sealed { // a part of what nobody here can open could never be opened
-			end.KeptDeclined = shortened(x.row.KeptDeclined)
-		}
+		end.KeptDelivered = keptOf(o)
 	case protocol.KeptDeclined:
-		most := EvidenceBytesMax
-		if x.row.KeptDelivered != nil {
-			most = ContradictionBytesMax
-		}
-		end.KeptDeclined = keptOf(o, most)
+		end.KeptDeclined = keptOf(o)
 	}
 	return end
 }

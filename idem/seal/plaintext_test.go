@@ -78,7 +78,7 @@ func (b *bank) settled(t *testing.T, store *seal.Store) {
 	for size, body := range bodies(t) {
 		r, m := accepted(t, "ada", marker)
 		commit(t, store, r, m)
-		end := storage.MessageEnd{ID: m.ID, Tenant: "ada", Topic: m.Topic, State: storage.MessageDead, SweepAt: base, KeptDelivered: &storage.Kept{Evidence: body[:min(len(body), 128<<10)]}}
+		end := storage.MessageEnd{ID: m.ID, Tenant: "ada", Topic: m.Topic, State: storage.MessageDead, SweepAt: base, KeptDelivered: &storage.Kept{Evidence: body[:min(len(body), 72<<10)]}}
 		settle := func(s storage.Settlement) {
 			s.Token, s.Fence = string(owner(t)), storage.MessageFence{Open: true}
 			send, err := store.PrepareSettle(s)

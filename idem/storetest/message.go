@@ -98,14 +98,14 @@ var messageTests = []test{
 			held.Payload = bytes.Repeat([]byte{0xfe}, storage.PayloadBytesMax)
 			e.ok(e.Store.UpdateMessage(e.ctx, held, storage.FenceOfMessage(m)))
 			name := strings.Repeat("x", outbox.ReferenceBytesMax)
-			most, rest := &storage.Kept{Reference: name, Evidence: make([]byte, outbox.EvidenceBytesMax)}, &storage.Kept{Reference: name, Evidence: make([]byte, outbox.ContradictionBytesMax)}
+			most := &storage.Kept{Reference: name, Evidence: make([]byte, outbox.EvidenceBytesMax)}
 			one := delivered(m)
 			one.State, one.DoneAt, one.SweepAt, one.Reference = storage.MessageEvidenced, time.Time{}, base.Add(time.Hour), name
 			other := one
 			if deliveredFirst {
-				one.KeptDelivered, other.KeptDeclined = most, rest
+				one.KeptDelivered, other.KeptDeclined = most, most
 			} else {
-				one.KeptDeclined, other.KeptDelivered, other.KeptDeclined = most, most, rest
+				one.KeptDeclined, other.KeptDelivered = most, most
 			}
 			e.ok(e.Store.PatchMessage(e.ctx, one, open))
 			e.ok(e.Store.PatchMessage(e.ctx, other, open))

@@ -58,8 +58,8 @@ type Config struct {
 	// process that is frozen in between sends the request's head after its deadline, and then ends it: its body never leaves. Where a
 	// provider without keys acts on a path alone, such as a capture, choose a transport without HTTP/2.
 	Transport http.RoundTripper
-	// BodyBytesMax bounds the provider's answer; a longer one is ambiguous. Default 128 KiB, which is what a message can
-	// keep as evidence.
+	// BodyBytesMax bounds the provider's answer; a longer one is ambiguous. Default [outbox.EvidenceBytesMax]
+	// (72 KiB), which is what a message keeps as evidence.
 	BodyBytesMax int64
 	// Now is the clock that a Retry-After with a date, and a call's deadline right before it is sent, are compared with. Default
 	// time.Now.
@@ -73,7 +73,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	if cfg.BodyBytesMax <= 0 {
-		cfg.BodyBytesMax = 128 << 10
+		cfg.BodyBytesMax = outbox.EvidenceBytesMax
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
