@@ -84,7 +84,8 @@ var (
 	}
 	outboxConfig = outbox.Config{
 		ClaimLease: 1500 * time.Millisecond, CallTimeout: 600 * time.Millisecond, SettleMargin: 300 * time.Millisecond, ClockSkew: clockSkew, LongestRequest: longestRequest,
-		SettleMax: time.Second, KeepMax: time.Second, // what a process that has died still tries keeps those beside it waiting
+		FreezeAllowance: 10 * time.Millisecond,             // with the default of a minute, the two that run gives for all to end are two proofs of absence
+		SettleMax:       time.Second, KeepMax: time.Second, // what a process that has died still tries keeps those beside it waiting
 		BackoffMin: 50 * time.Millisecond, BackoffMax: 300 * time.Millisecond, ProbeBackoffMin: 200 * time.Millisecond,
 		ProbeBackoffMax: time.Second, SweepGrace: 300 * time.Millisecond, SweepPage: 7,
 	}
