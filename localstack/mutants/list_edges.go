@@ -322,6 +322,12 @@ var mountings = []Mutant{
 	{Name: "a protected handler of gin is in front of the protection, too", File: "docs/examples/ginrouter/main.go", Old: "	mux.Handle(\"/\", router)\n", New: "	router = protected\n	mux.Handle(\"/\", router)\n"},
 }
 
+// cutOffs: what a gRPC call that ended early proves.
+var cutOffs = []Mutant{
+	{Name: "a cancelled call is a client's error, which a policy may store", File: "docs/examples/rpc/status.go", Old: "	case codes.DeadlineExceeded, codes.Canceled:\n", New: "	case codes.Canceled:\n		return http.StatusRequestTimeout\n	case codes.DeadlineExceeded:\n"},
+	{Name: "an unknown outcome that waits for an operator is being resolved", File: "docs/examples/rpc/status.go", Old: "	case op.Probed:\n", New: "	case op.Kind != \"\":\n"},
+}
+
 // refusals: what a router refuses at start, and tells.
 var refusals = []Mutant{
 	{Name: "a protected router may be behind an exempt wildcard", File: "idem/middleware/router.go", Old: "(m.protected && added.open || m.open && protected)", New: "(m.open && protected)"},
