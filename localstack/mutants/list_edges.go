@@ -328,6 +328,14 @@ var cutOffs = []Mutant{
 	{Name: "an unknown outcome that waits for an operator is being resolved", File: "docs/examples/rpc/status.go", Old: "	case op.Probed:\n", New: "	case op.Kind != \"\":\n"},
 }
 
+// streams: what no unary interceptor is asked about.
+var streams = []Mutant{
+	{Name: "a gRPC stream is not asked of the guard", File: "docs/examples/grpc/main.go", Old: "grpc.ChainStreamInterceptor(authenticatedStream, protectStreams(guard))", New: "grpc.ChainStreamInterceptor(authenticatedStream)"},
+	{Name: "anybody opens a gRPC stream", File: "docs/examples/grpc/main.go", Old: "grpc.ChainStreamInterceptor(authenticatedStream, protectStreams(guard))", New: "grpc.ChainStreamInterceptor(protectStreams(guard))"},
+	{Name: "a Connect stream is not asked of the guard", File: "docs/examples/connect/interceptor.go", Old: "		if err := i.guard.CheckStream(stream.Spec().Procedure); err != nil {\n", New: "		if err := i.guard.CheckStream(stream.Spec().Procedure); err != nil && false {\n"},
+	{Name: "a protected procedure may be a stream", File: "docs/examples/rpc/guard.go", Old: "	if protected {\n", New: "	if protected && false {\n"},
+}
+
 // refusals: what a router refuses at start, and tells.
 var refusals = []Mutant{
 	{Name: "a protected router may be behind an exempt wildcard", File: "idem/middleware/router.go", Old: "(m.protected && added.open || m.open && protected)", New: "(m.open && protected)"},
