@@ -336,6 +336,14 @@ var streams = []Mutant{
 	{Name: "a protected procedure may be a stream", File: "docs/examples/rpc/guard.go", Old: "	if protected {\n", New: "	if protected && false {\n"},
 }
 
+// accusations: what a service is held against that the contract allows.
+var accusations = []Mutant{
+	{Name: "a run that freed its key is the execution", File: "idem/conform/executing.go", Old: "says() == \"executed\" && !begans[i].turnedAway() {", New: "says() == \"executed\" {"},
+	{Name: "a gateway's 503 is the service's", File: "idem/conform/exchange.go", Old: "		return s.Foreign || r.says() != \"\" || strings", New: "		return true || strings"},
+	{Name: "a 503 without a status is a gateway's", File: "idem/conform/exchange.go", Old: "r.says() != \"\" || strings.HasPrefix(r.code(), \"idempotency_\")", New: "r.says() != \"\""},
+	{Name: "a handler's 503 is a gateway's", File: "idem/conform/exchange.go", Old: "return s.Foreign || r.says() != \"\" || strings", New: "return s.Foreign || strings"},
+}
+
 // refusals: what a router refuses at start, and tells.
 var refusals = []Mutant{
 	{Name: "a protected router may be behind an exempt wildcard", File: "idem/middleware/router.go", Old: "(m.protected && added.open || m.open && protected)", New: "(m.open && protected)"},
