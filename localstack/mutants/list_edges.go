@@ -344,6 +344,11 @@ var accusations = []Mutant{
 	{Name: "a handler's 503 is a gateway's", File: "idem/conform/exchange.go", Old: "return s.Foreign || r.says() != \"\" || strings", New: "return s.Foreign || strings"},
 }
 
+// references: what the plain store holds to.
+var references = []Mutant{
+	{Name: "a write in memory happens after its deadline by the wall clock", File: "idem/memstore/store.go", Old: "ok && clock.Over(deadline, s.clock()) {", New: "ok && clock.Over(deadline, s.clock()) && false {"},
+}
+
 // refusals: what a router refuses at start, and tells.
 var refusals = []Mutant{
 	{Name: "a protected router may be behind an exempt wildcard", File: "idem/middleware/router.go", Old: "(m.protected && added.open || m.open && protected)", New: "(m.open && protected)"},
