@@ -35,7 +35,7 @@ var mayImport = map[string][]string{
 	"idem/telemetry":                {"idem", "idem/telemetry/metric", "idem/telemetry/trace"},
 	"idem/telemetry/metric":         {},
 	"idem/telemetry/trace":          {},
-	"idem/memstore":                 {"idem/storage"},
+	"idem/memstore":                 {"idem/internal/clock", "idem/storage"},
 	"idem/storetest":                {"idem", "idem/canonical", "idem/outbox", "idem/storage", "idem/telemetry/trace"},
 	"idem/storetest/faulty":         {"idem/outbox", "idem/storage"},
 	"idem/storetest/sequences":      {"idem", "idem/canonical", "idem/outbox", "idem/outbox/memqueue", "idem/storage", "idem/storetest", "idem/storetest/faulty"},

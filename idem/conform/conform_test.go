@@ -56,6 +56,17 @@ func (s *service) meets(key string) {
 
 func newService(t *testing.T, policy idem.Policy) *service {
 	t.Helper()
+	return newServiceThat(t, policy, func(s *service, tx *idem.Tx, key string) (idem.Response, error) {
+		s.meets(key)
+		return idem.JSON(http.StatusCreated, map[string]string{"id": string(tx.OperationID())})
+	})
+}
+
+// handler answers a request under a key.
+type handler func(s *service, tx *idem.Tx, key string) (idem.Response, error)
+
+func newServiceThat(t *testing.T, policy idem.Policy, answers handler) *service {
+	t.Helper()
 	store, err := memstore.New(memstore.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -78,8 +89,7 @@ func newService(t *testing.T, policy idem.Policy) *service {
 	s.Handler, err = mw.Handle(idem.Operation{Name: "orders.create", Kind: idem.KindAtomic, Policy: policy}, middleware.Route{},
 		func(_ context.Context, tx *idem.Tx, r *middleware.Request) (idem.Response, error) {
 			s.runs.Add(1)
-			s.meets(r.HTTP.Header.Get(header.NameKey))
-			return idem.JSON(http.StatusCreated, map[string]string{"id": string(tx.OperationID())})
+			return answers(s, tx, r.HTTP.Header.Get(header.NameKey))
 		})
 	if err != nil {
 		t.Fatal(err)
@@ -576,7 +586,13 @@ func TestDuplicatesWithTwoOperationsDiffer(t *testing.T) {
 
 // A gateway before the service answers in its place, before or after the request was executed: the service is judged by its own answers.
 func TestAGatewaysAnswersAreNotTheServices(t *testing.T) {
-	for name, passes := range map[string]bool{"before it executes": false, "after it has executed": true} {
+	for name, c := range map[string]struct {
+		passes bool
+		status int
+	}{
+		"before it executes": {false, http.StatusBadGateway}, "after it has executed": {true, http.StatusBadGateway},
+		"503, before it executes": {false, http.StatusServiceUnavailable}, "503, after it has executed": {true, http.StatusServiceUnavailable},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			next, met := newService(t, idem.IETF()), &sync.Map{}
@@ -585,18 +601,89 @@ func TestAGatewaysAnswersAreNotTheServices(t *testing.T) {
 					next.ServeHTTP(w, r)
 					return
 				}
-				if passes {
+				if c.passes {
 					next.ServeHTTP(httptest.NewRecorder(), r)
 				}
-				w.WriteHeader(http.StatusBadGateway)
+				w.WriteHeader(c.status)
 			}), idem.IETF()))
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, check := range []string{"first", "replay", "in_flight", "other_tenant"} {
+			for _, check := range []string{"first", "replay", "in_flight", "other_tenant", "retry_after"} {
 				if found := of(report, check); found.Verdict != conform.Holds {
 					t.Errorf("%+v", found)
 				}
+			}
+		})
+	}
+}
+
+// busyOnce is a handler whose first run under each key answers with the status, and frees the key.
+func busyOnce(status int) handler {
+	var ran sync.Map
+	return func(_ *service, tx *idem.Tx, key string) (idem.Response, error) {
+		if _, before := ran.LoadOrStore(key, true); !before {
+			return idem.NewProblem(status, "busy", "Busy", "Send it again.").Response(), nil
+		}
+		return idem.JSON(http.StatusCreated, map[string]string{"id": string(tx.OperationID())})
+	}
+}
+
+// oneFirst serves one request under each key, and the others once it is answered.
+func oneFirst(next http.Handler) http.Handler {
+	var begun sync.Map
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answered := make(chan struct{})
+		if first, before := begun.LoadOrStore(r.Header.Get(header.NameKey), answered); before {
+			<-first.(chan struct{})
+		} else {
+			defer close(answered)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// A run that answers so that its key is free says that it executed, and so does the next one, which is the execution.
+func TestARunThatFreedItsKeyIsNoSecondExecution(t *testing.T) {
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			s := newServiceThat(t, idem.IETF(), busyOnce(status))
+			report, err := conform.Check(t.Context(), against(t, oneFirst(s), idem.IETF()))
+			if err != nil || !report.Conforms() {
+				t.Errorf("%v, %+v", err, report)
+			}
+		})
+	}
+}
+
+// A 503 that is the service's own says when to come back: its handler's, and that of the library where the store does not answer.
+func TestA503ThatIsTheServicesOwnSaysWhenToComeBack(t *testing.T) {
+	silent := recorded(func(_ *http.Request, w *httptest.ResponseRecorder) {
+		if w.Code == http.StatusServiceUnavailable {
+			w.Header().Del(header.NameRetryAfter)
+		}
+	})
+	var met sync.Map
+	down, next := idem.NewProblem(http.StatusServiceUnavailable, header.CodeStoreUnavailable, "Down", "Send it again."), newService(t, idem.IETF())
+	for name, service := range map[string]http.Handler{
+		"its handler's": silent(newServiceThat(t, idem.IETF(), busyOnce(http.StatusServiceUnavailable))),
+		"the library's": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, before := met.LoadOrStore(r.Header.Get(header.NameKey), true); before {
+				next.ServeHTTP(w, r)
+				return
+			}
+			response := down.Response()
+			w.Header().Set("Content-Type", response.Get("Content-Type"))
+			w.WriteHeader(response.Status)
+			_, _ = w.Write(response.Body)
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			report, err := conform.Check(t.Context(), against(t, service, idem.IETF()))
+			if found := of(report, "retry_after"); err != nil || found.Verdict != conform.Differs {
+				t.Errorf("%v, %+v", err, found)
 			}
 		})
 	}

@@ -153,7 +153,7 @@ func (s *session) exchange(req *http.Request, keys []string) (reply, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests++
-	if got.comesBack() && got.after() == 0 {
+	if s.comesBack(got) && got.after() == 0 {
 		s.bare = append(s.bare, got.String())
 	}
 	for _, key := range keys {
@@ -164,9 +164,27 @@ func (s *session) exchange(req *http.Request, keys []string) (reply, error) {
 	return got, nil
 }
 
-// comesBack says that the answer must say when to come back.
-func (r reply) comesBack() bool {
-	return r.status == http.StatusAccepted || r.status == http.StatusConflict && r.code() != "" || r.status == http.StatusServiceUnavailable
+// comesBack says that an answer must say when to come back. A 503 that does not tell whose it is may be a gateway's, which has promised
+// nothing. A foreign service tells it of none.
+func (s *session) comesBack(r reply) bool {
+	switch r.status {
+	case http.StatusAccepted:
+		return true
+	case http.StatusConflict:
+		return r.code() != ""
+	case http.StatusServiceUnavailable:
+		return s.Foreign || r.says() != "" || strings.HasPrefix(r.code(), "idempotency_")
+	}
+	return false
+}
+
+// turnedAway says that the answer decides nothing about its key: a gateway's, or the service's own after which the key is free.
+func (r reply) turnedAway() bool {
+	switch r.status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
 }
 
 // after is the answer's Retry-After; 0 where there is none that can be read.
@@ -181,12 +199,12 @@ func (r reply) after() time.Duration {
 // unsettled says that the same request is to be sent again.
 func (r reply) unsettled() bool {
 	switch r.status {
-	case http.StatusAccepted, http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusGatewayTimeout:
+	case http.StatusAccepted:
 		return true
 	case http.StatusConflict:
 		return r.code() == header.CodeInProgress || r.code() == header.CodeInUse || r.code() == header.CodeOutcomeUnknown || r.after() > 0
 	}
-	return false
+	return r.turnedAway()
 }
 
 // settled sends a request until it has its final answer, as a client that retries well, and returns the first answer too: the first that

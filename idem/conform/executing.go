@@ -245,11 +245,12 @@ func inFlight(s *session) (finding, error) {
 	return found, nil
 }
 
-// together holds the answers to duplicates against each other.
+// together holds the answers to duplicates against each other. A duplicate that ran, and whose answer freed the key, says that it executed
+// as well as the one that executes afterwards: it is none of those of which there may be one.
 func (s *session) together(begans, finals []reply) finding {
-	executed, lost := 0, slices.ContainsFunc(begans, func(r reply) bool { return r.lost || r.status == http.StatusServiceUnavailable })
+	executed, lost := 0, slices.ContainsFunc(begans, func(r reply) bool { return r.lost || r.turnedAway() })
 	for i, final := range finals {
-		if begans[i].says() == "executed" {
+		if begans[i].says() == "executed" && !begans[i].turnedAway() {
 			executed++
 		}
 		if difference := final.differsFrom(finals[0]); difference != "" {

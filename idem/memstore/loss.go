@@ -24,7 +24,7 @@ func (s *Store) SetRefuseBefore(ctx context.Context, at time.Time) (time.Time, e
 	if at.UnixMilli() <= 0 {
 		return time.Time{}, fmt.Errorf("memstore: RefuseBefore can't be %v: it must be after 1970", at)
 	}
-	if err := ctx.Err(); err != nil {
+	if err := s.late(ctx); err != nil {
 		return time.Time{}, &storage.NotAskedError{Cause: err}
 	}
 	s.mu.Lock()

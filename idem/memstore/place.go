@@ -18,7 +18,7 @@ func (s *Store) Place(ctx context.Context, name string) (string, error) {
 
 // SetPlace implements outbox.Store.
 func (s *Store) SetPlace(ctx context.Context, name, cursor string) error {
-	if err := ctx.Err(); err != nil {
+	if err := s.late(ctx); err != nil {
 		return &storage.NotAskedError{Cause: err}
 	}
 	s.mu.Lock()

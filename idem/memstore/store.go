@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem/internal/clock"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -42,6 +43,8 @@ type Config struct {
 // Store is a store in memory. It implements storage.Store and outbox.Store, and is safe for concurrent use.
 type Store struct {
 	cfg Config
+	// clock is the one that contexts go by, whatever Config.Now says.
+	clock func() time.Time
 
 	mu       sync.Mutex
 	records  map[storage.RecordKey]storage.Record
@@ -75,7 +78,7 @@ func New(cfg Config) (*Store, error) {
 		cfg.Translate = native
 	}
 	return &Store{
-		cfg: cfg, records: map[storage.RecordKey]storage.Record{}, messages: map[storage.MessageID]storage.Message{},
+		cfg: cfg, clock: time.Now, records: map[storage.RecordKey]storage.Record{}, messages: map[storage.MessageID]storage.Message{},
 		rows: map[string][]byte{}, tokens: map[string]sent{}, places: map[string]string{},
 	}, nil
 }
@@ -157,7 +160,7 @@ func (s *Store) Postpone(ctx context.Context, r storage.Record, fence storage.Fe
 
 // write makes one conditional write that is no transaction; applying it copies.
 func (s *Store) write(ctx context.Context, i item) error {
-	if err := ctx.Err(); err != nil {
+	if err := s.late(ctx); err != nil {
 		return &storage.NotAskedError{Cause: err}
 	}
 	if err := i.validate(s); err != nil {
@@ -170,6 +173,14 @@ func (s *Store) write(ctx context.Context, i item) error {
 	}
 	i.apply(s)
 	return nil
+}
+
+// late returns why a write must not happen any more, nil while it may. The time of its context may be over by the wall clock alone.
+func (s *Store) late(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok && clock.Over(deadline, s.clock()) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
 }
 
 // chunkBytes is about the size of the items that a body too large for its record would lie in.

@@ -106,7 +106,7 @@ func (s *Store) prepare(items []item, writes []storage.Write, token string) (fun
 
 // send makes the transaction happen, unless its token says that it has.
 func (s *Store) send(ctx context.Context, tx transaction) error {
-	if err := ctx.Err(); err != nil {
+	if err := s.late(ctx); err != nil {
 		return &storage.NotAskedError{Cause: err}
 	}
 	s.mu.Lock()

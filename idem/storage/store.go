@@ -19,6 +19,10 @@ import (
 //     there were no credentials to sign it with.
 //   - anything else: nothing happened, and trying again is not known to help.
 //
+// No write leaves after the deadline of its context. A store compares that with its clock last, by the monotonic clock and by the
+// wall clock: the context ends by the first alone, which stands still while a machine is suspended. What the write is about may
+// have expired meanwhile and be gone, so that its condition holds. What is too late is a [*NotAskedError].
+//
 // A Store is safe for concurrent use.
 type Store interface {
 	Loss

@@ -40,8 +40,9 @@ type Harness struct {
 }
 
 // Run runs the contract as subtests of t. It calls newHarness once for each of them, with the subtest's own t. Harnesses
-// may share their tables: every subtest makes its own keys and ignores what others left. All times lie beyond the year
-// 2100, so native TTL removes nothing while the tests run.
+// may share their tables: every subtest makes its own keys and ignores what others left. All times of rows lie beyond the year
+// 2100, so native TTL removes nothing while the tests run. The deadlines of calls are of the present: a store that is given a
+// clock needs one that shows it.
 func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 	t.Helper()
 	for _, group := range []struct {
@@ -62,6 +63,7 @@ func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 		{"queue", queueTests},
 		{"record queue", recordQueueTests},
 		{"place", placeTests},
+		{"deadline", deadlineTests},
 		{"race", raceTests},
 		{"mark", markTests},
 	} {

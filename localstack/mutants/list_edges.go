@@ -322,6 +322,33 @@ var mountings = []Mutant{
 	{Name: "a protected handler of gin is in front of the protection, too", File: "docs/examples/ginrouter/main.go", Old: "	mux.Handle(\"/\", router)\n", New: "	router = protected\n	mux.Handle(\"/\", router)\n"},
 }
 
+// cutOffs: what a gRPC call that ended early proves.
+var cutOffs = []Mutant{
+	{Name: "a cancelled call is a client's error, which a policy may store", File: "docs/examples/rpc/status.go", Old: "	case codes.DeadlineExceeded, codes.Canceled:\n", New: "	case codes.Canceled:\n		return http.StatusRequestTimeout\n	case codes.DeadlineExceeded:\n"},
+	{Name: "an unknown outcome that waits for an operator is being resolved", File: "docs/examples/rpc/status.go", Old: "	case op.Probed:\n", New: "	case op.Kind != \"\":\n"},
+}
+
+// streams: what no unary interceptor is asked about.
+var streams = []Mutant{
+	{Name: "a gRPC stream is not asked of the guard", File: "docs/examples/grpc/main.go", Old: "grpc.ChainStreamInterceptor(authenticatedStream, protectStreams(guard))", New: "grpc.ChainStreamInterceptor(authenticatedStream)"},
+	{Name: "anybody opens a gRPC stream", File: "docs/examples/grpc/main.go", Old: "grpc.ChainStreamInterceptor(authenticatedStream, protectStreams(guard))", New: "grpc.ChainStreamInterceptor(protectStreams(guard))"},
+	{Name: "a Connect stream is not asked of the guard", File: "docs/examples/connect/interceptor.go", Old: "		if err := i.guard.CheckStream(stream.Spec().Procedure); err != nil {\n", New: "		if err := i.guard.CheckStream(stream.Spec().Procedure); err != nil && false {\n"},
+	{Name: "a protected procedure may be a stream", File: "docs/examples/rpc/guard.go", Old: "	if protected {\n", New: "	if protected && false {\n"},
+}
+
+// accusations: what a service is held against that the contract allows.
+var accusations = []Mutant{
+	{Name: "a run that freed its key is the execution", File: "idem/conform/executing.go", Old: "says() == \"executed\" && !begans[i].turnedAway() {", New: "says() == \"executed\" {"},
+	{Name: "a gateway's 503 is the service's", File: "idem/conform/exchange.go", Old: "		return s.Foreign || r.says() != \"\" || strings", New: "		return true || strings"},
+	{Name: "a 503 without a status is a gateway's", File: "idem/conform/exchange.go", Old: "r.says() != \"\" || strings.HasPrefix(r.code(), \"idempotency_\")", New: "r.says() != \"\""},
+	{Name: "a handler's 503 is a gateway's", File: "idem/conform/exchange.go", Old: "return s.Foreign || r.says() != \"\" || strings", New: "return s.Foreign || strings"},
+}
+
+// references: what the plain store holds to.
+var references = []Mutant{
+	{Name: "a write in memory happens after its deadline by the wall clock", File: "idem/memstore/store.go", Old: "ok && clock.Over(deadline, s.clock()) {", New: "ok && clock.Over(deadline, s.clock()) && false {"},
+}
+
 // refusals: what a router refuses at start, and tells.
 var refusals = []Mutant{
 	{Name: "a protected router may be behind an exempt wildcard", File: "idem/middleware/router.go", Old: "(m.protected && added.open || m.open && protected)", New: "(m.open && protected)"},

@@ -16,14 +16,15 @@ import (
 	"github.com/idem-go/idem-aws/docs/examples/rpc"
 )
 
-// protect runs the guard around the procedures that it protects. replies has the type of each one's reply, which a replay is put into.
-func protect(guard *rpc.Guard, replies map[string]reply) (connect.UnaryInterceptorFunc, error) {
+// protect runs the guard around the procedures that it protects, and refuses the streams that it does not permit. replies has the type
+// of each one's reply, which a replay is put into.
+func protect(guard *rpc.Guard, replies map[string]reply) (connect.Interceptor, error) {
 	for _, procedure := range guard.Procedures() {
 		if replies[procedure] == nil {
 			return nil, fmt.Errorf("%s: its type of reply must be given", procedure)
 		}
 	}
-	return func(next connect.UnaryFunc) connect.UnaryFunc {
+	return interceptor{guard: guard, UnaryInterceptorFunc: func(next connect.UnaryFunc) connect.UnaryFunc {
 		return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
 			procedure := request.Spec().Procedure
 			protected, err := guard.Protects(procedure)
@@ -68,7 +69,23 @@ func protect(guard *rpc.Guard, replies map[string]reply) (connect.UnaryIntercept
 			}
 			return response, nil
 		}
-	}, nil
+	}}, nil
+}
+
+// interceptor is one of unary calls that is asked about streams, too.
+type interceptor struct {
+	connect.UnaryInterceptorFunc
+	guard *rpc.Guard
+}
+
+// WrapStreamingHandler implements connect.Interceptor.
+func (i interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, stream connect.StreamingHandlerConn) error {
+		if err := i.guard.CheckStream(stream.Spec().Procedure); err != nil {
+			return connect.NewError(connect.CodeInternal, err)
+		}
+		return next(ctx, stream)
+	}
 }
 
 // reply is a message as the response of its procedure: Connect's handlers take no other type.

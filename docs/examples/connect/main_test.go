@@ -163,3 +163,30 @@ func TestACallOfAnUnknownServiceIsRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// So is a stream of such a service.
+func TestAStreamOfAnUnknownServiceIsRefused(t *testing.T) {
+	store, storeErr := memstore.New(memstore.Config{})
+	engine, engineErr := idem.New(store, idem.Config{})
+	guard, guardErr := rpc.New(engine, rpc.Config{Tenant: shoprpc.Customer})
+	protected, err := protect(guard, nil)
+	if err := errors.Join(storeErr, engineErr, guardErr, err); err != nil {
+		t.Fatal(err)
+	}
+	const forgotten = "/shop.v1.RefundService/Refund"
+	server := httptest.NewServer(connect.NewServerStreamHandler(forgotten, func(context.Context, *connect.Request[shopv1.PayRequest], *connect.ServerStream[shopv1.PayResponse]) error {
+		t.Error("it was executed")
+		return nil
+	}, connect.WithInterceptors(protected)))
+	defer server.Close()
+	client := connect.NewClient[shopv1.PayRequest, shopv1.PayResponse](server.Client(), server.URL+forgotten)
+	stream, err := client.CallServerStream(t.Context(), connect.NewRequest(&shopv1.PayRequest{}))
+	if err == nil {
+		stream.Receive()
+		err = stream.Err()
+		_ = stream.Close()
+	}
+	if connect.CodeOf(err) != connect.CodeInternal || !strings.Contains(err.Error(), forgotten) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -12,7 +12,7 @@ import (
 	"github.com/idem-go/idem-aws/docs/examples/rpc"
 )
 
-// protect runs the guard around the procedures that it protects.
+// protect runs the guard around the procedures that it protects. A server needs [protectStreams], too.
 func protect(guard *rpc.Guard) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		protected, err := guard.Protects(info.FullMethod)
@@ -42,5 +42,15 @@ func protect(guard *rpc.Guard) grpc.UnaryServerInterceptor {
 			return nil, answer.Status.Err()
 		}
 		return answer.Reply, nil
+	}
+}
+
+// protectStreams refuses the streams that the guard does not permit. gRPC asks no unary interceptor about a stream.
+func protectStreams(guard *rpc.Guard) grpc.StreamServerInterceptor {
+	return func(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		if err := guard.CheckStream(info.FullMethod); err != nil {
+			return status.Error(codes.Internal, err.Error())
+		}
+		return handler(service, stream)
 	}
 }

@@ -47,7 +47,10 @@ func newServer(store storage.Store, service shopv1.PaymentServiceServer) (*grpc.
 	if err != nil {
 		return nil, err
 	}
-	server := grpc.NewServer(grpc.ChainUnaryInterceptor(authenticated, protect(guard)))
+	server := grpc.NewServer(
+		grpc.ChainUnaryInterceptor(authenticated, protect(guard)),
+		grpc.ChainStreamInterceptor(authenticatedStream, protectStreams(guard)),
+	)
 	shopv1.RegisterPaymentServiceServer(server, service)
 	return server, nil
 }
@@ -70,15 +73,37 @@ func (p payments) GetPayment(ctx context.Context, r *shopv1.GetPaymentRequest) (
 
 // authenticated lets customers in.
 func authenticated(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	var authorization string
-	if values := metadata.ValueFromIncomingContext(ctx, "authorization"); len(values) == 1 {
-		authorization = values[0]
-	}
-	ctx, err := shoprpc.WithCustomer(ctx, authorization)
+	ctx, err := withCustomer(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return handler(ctx, request)
+}
+
+// authenticatedStream lets customers in who open a stream.
+func authenticatedStream(service any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	ctx, err := withCustomer(stream.Context())
+	if err != nil {
+		return err
+	}
+	return handler(service, customerStream{stream, ctx})
+}
+
+// customerStream is a stream whose context says who calls.
+type customerStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context implements grpc.ServerStream.
+func (s customerStream) Context() context.Context { return s.ctx }
+
+func withCustomer(ctx context.Context) (context.Context, error) {
+	var authorization string
+	if values := metadata.ValueFromIncomingContext(ctx, "authorization"); len(values) == 1 {
+		authorization = values[0]
+	}
+	return shoprpc.WithCustomer(ctx, authorization)
 }
 
 // must ends a service that can't start.

@@ -93,3 +93,47 @@ func TestACallOfAnUnknownServiceIsRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// So is a stream of such a service, which gRPC asks other interceptors about. Nobody opens one who is not let in.
+func TestAStreamOfAnUnknownServiceIsRefused(t *testing.T) {
+	store, err := memstore.New(memstore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const forgotten = "/shop.v1.RefundService/Refund"
+	server, err := newServer(store, payments{Till: shoprpc.Till{Payments: shoprpc.Memory{Store: store}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream := grpc.StreamDesc{StreamName: "Refund", ServerStreams: true, Handler: func(any, grpc.ServerStream) error {
+		t.Error("it was executed")
+		return nil
+	}}
+	server.RegisterService(&grpc.ServiceDesc{ServiceName: "shop.v1.RefundService", HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{stream}}, nil)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	connection, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = connection.Close() })
+	for name, c := range map[string]struct {
+		authorization string
+		want          codes.Code
+	}{"a customer": {shoptest.Authorization, codes.Internal}, "nobody": {"", codes.Unauthenticated}} {
+		t.Run(name, func(t *testing.T) {
+			ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", c.authorization)
+			opened, err := connection.NewStream(ctx, &stream, forgotten)
+			if err == nil {
+				err = opened.RecvMsg(&shopv1.PayResponse{})
+			}
+			if status.Code(err) != c.want {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+		})
+	}
+}

@@ -50,7 +50,7 @@ func (g *Guard) Do(ctx context.Context, call Call, h Handler) Answer {
 		slog.WarnContext(ctx, "call failed", "procedure", call.Procedure, "key_hash", p.registered.RecordKey(request), "error", err)
 		return Answer{Status: refusal(err)}
 	}
-	return answer(result)
+	return answer(p.registered.Operation(), result)
 }
 
 func (g *Guard) request(ctx context.Context, p *procedure, call Call) (idem.Request, error) {
@@ -117,7 +117,7 @@ func decode(response idem.Response) (proto.Message, *status.Status) {
 }
 
 // answer translates what became of the key.
-func answer(result *idem.Result) Answer {
+func answer(op idem.Operation, result *idem.Result) Answer {
 	a := Answer{Trailer: map[string]string{lower(header.NameStatus): string(result.Outcome)}}
 	switch result.Outcome {
 	case idem.OutcomeExecuted, idem.OutcomeReplayed:
@@ -133,7 +133,7 @@ func answer(result *idem.Result) Answer {
 			a.Trailer[lower(header.NameExpires)] = header.FormatExpires(result.ExpiresAt)
 		}
 	default:
-		a.Status = outcome(result)
+		a.Status = outcome(op, result)
 	}
 	return a
 }

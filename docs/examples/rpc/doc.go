@@ -1,5 +1,5 @@
 // Package rpc is what the examples of gRPC and Connect share: it runs the engine around one unary call. Copy it together with
-// one of the two interceptors.
+// the file interceptor.go of one of the two.
 //
 // A call carries its key in the metadata "idempotency-key". The fields of the request message are what is fingerprinted: JSON
 // and binary calls of Connect share a key. The value of a google.protobuf.Any counts as its bytes, so a caller that encodes a

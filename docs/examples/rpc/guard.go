@@ -19,7 +19,7 @@ var ErrConfig = errors.New("rpc: configuration")
 
 // Config is what New takes. All fields are required.
 type Config struct {
-	// Services are all services of the server. Calls of others are refused.
+	// Services are all services of the server. Calls of others are refused, streams too.
 	Services []protoreflect.ServiceDescriptor
 	// Operations are the protected procedures, by their full names: "/shop.v1.PaymentService/Pay". An unsafe procedure that needs no
 	// protection has an operation with the policy idem.Exempt.
@@ -110,6 +110,16 @@ func (g *Guard) Protects(name string) (bool, error) {
 		return false, fmt.Errorf("%w: %s: its service is not among Config.Services", ErrConfig, name)
 	}
 	return p != nil, nil
+}
+
+// CheckStream returns an ErrConfig for a stream that must be refused: one of no service in Config.Services, and one of a protected
+// procedure, whose unary calls a proxy may serve as streams. [Guard.Do] would not be asked there.
+func (g *Guard) CheckStream(name string) error {
+	protected, err := g.Protects(name)
+	if protected {
+		return fmt.Errorf("%w: %s: it is protected, and a stream can't be", ErrConfig, name)
+	}
+	return err
 }
 
 // Procedures are those that it protects, in order.

@@ -55,3 +55,30 @@ func TestAServerThatCanNotBeProtectedDoesNotStart(t *testing.T) {
 		})
 	}
 }
+
+// A stream is served where its procedure is known and needs no protection. A protected one's unary calls may come as streams: a gRPC
+// server hands calls of a service that it has not registered to its UnknownServiceHandler so.
+func TestAStreamIsServedWhereNothingIsToBeProtected(t *testing.T) {
+	const pay, get, watch = "/shop.v1.PaymentService/Pay", "/shop.v1.PaymentService/GetPayment", "/grpc.health.v1.Health/Watch"
+	exempt := idem.Operation{Policy: idem.Exempt("it has no effects")}
+	store, storeErr := memstore.New(memstore.Config{})
+	engine, engineErr := idem.New(store, idem.Config{})
+	guard, err := rpc.New(engine, rpc.Config{
+		Services: []protoreflect.ServiceDescriptor{
+			shopv1.File_shop_v1_shop_proto.Services().ByName("PaymentService"), healthpb.File_grpc_health_v1_health_proto.Services().ByName("Health"),
+		},
+		Operations: map[string]idem.Operation{
+			pay: {Name: "payments.pay", Kind: idem.KindAtomic, Policy: idem.IETF()}, watch: exempt,
+			"/grpc.health.v1.Health/Check": exempt, "/grpc.health.v1.Health/List": exempt,
+		},
+		Tenant: func(context.Context) (string, error) { return "shop", nil },
+	})
+	if err := errors.Join(storeErr, engineErr, err); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]error{watch: nil, get: nil, pay: rpc.ErrConfig, "/shop.v1.RefundService/Refund": rpc.ErrConfig} {
+		if err := guard.CheckStream(name); !errors.Is(err, want) || want != nil && !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: got %v, want %v", name, err, want)
+		}
+	}
+}

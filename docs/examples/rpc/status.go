@@ -36,17 +36,28 @@ func problem(code codes.Code, reason, message string, retryAfter time.Duration) 
 
 // outcome is the status of a call that nothing was executed for. ABORTED is gRPC's word for a conflict with another call, and
 // what HTTP's 409 becomes; UNAVAILABLE would make clients and balancers think that the server is down.
-func outcome(result *idem.Result) *status.Status {
+func outcome(op idem.Operation, result *idem.Result) *status.Status {
 	switch result.Outcome {
 	case idem.OutcomeInProgress:
 		return problem(codes.Aborted, header.CodeInProgress, "a call with this key is in progress; send it again later", result.RetryAfter)
 	case idem.OutcomeUnknown:
-		return problem(codes.Aborted, header.CodeOutcomeUnknown, "an earlier call with this key may or may not have been executed; it is being resolved", result.RetryAfter)
+		return problem(codes.Aborted, header.CodeOutcomeUnknown, "an earlier call with this key may or may not have been executed; "+whoDecides(op, result)+"; the call is not executed again", result.RetryAfter)
 	case idem.OutcomeMismatch:
 		return problem(codes.FailedPrecondition, header.CodeKeyReused, "this key was used before, with another request", 0)
 	default:
 		return status.New(codes.Internal, "the call failed")
 	}
+}
+
+// whoDecides says who finds out what became of the earlier call.
+func whoDecides(op idem.Operation, result *idem.Result) string {
+	switch {
+	case result.OnlyObserved:
+		return "it came before this API was protected, and only the API's operator can find out"
+	case op.Probed:
+		return "it is being resolved"
+	}
+	return "it waits for the API's operator"
 }
 
 // refusal is the status of an error. What is not the caller's to know stays in the log.
@@ -121,7 +132,8 @@ func problemCode(httpStatus int) codes.Code {
 }
 
 // httpStatus is what a policy reads of a code: whether an answer like this is stored. A call that was cancelled, or ran out of
-// time, proves nothing.
+// time, proves nothing: the handler's own call may have arrived. So both are a 504, which no policy here stores and ReleaseOn
+// can't name. A 408 is stored under StoreClientErrors.
 func httpStatus(code codes.Code) int {
 	switch code {
 	case codes.OK:
@@ -138,13 +150,11 @@ func httpStatus(code codes.Code) int {
 		return http.StatusConflict
 	case codes.ResourceExhausted:
 		return http.StatusTooManyRequests
-	case codes.Canceled:
-		return http.StatusRequestTimeout
 	case codes.Unimplemented:
 		return http.StatusNotImplemented
 	case codes.Unavailable:
 		return http.StatusServiceUnavailable
-	case codes.DeadlineExceeded:
+	case codes.DeadlineExceeded, codes.Canceled:
 		return http.StatusGatewayTimeout
 	default:
 		return http.StatusInternalServerError

@@ -96,6 +96,56 @@ func TestAnUnknownOutcomeIsNotRunAgain(t *testing.T) {
 	}
 }
 
+// A handler's context is cancelled where its lease can't be renewed any more, and its own call may have arrived by then. Were the
+// cancellation stored, every retry would get it as the outcome, and the client would pay again under another key.
+func TestACallThatWasCutOffIsStoredUnderNoPolicy(t *testing.T) {
+	policy := idem.IETF()
+	policy.StoreClientErrors = true
+	for _, code := range []codes.Code{codes.Canceled, codes.DeadlineExceeded} {
+		t.Run(code.String(), func(t *testing.T) {
+			guard := newGuard(t, idem.Operation{Name: "payments.pay", Kind: idem.KindWrapped, Policy: policy, UnknownToOperator: true})
+			call := Call{Procedure: pay, Keys: []string{"k"}, Message: wrapperspb.String("a")}
+			cutOff := func(context.Context) (proto.Message, error) { return nil, status.Error(code, "cut off") }
+			first := guard.Do(t.Context(), call, cutOff)
+			wants(t, first.Status, code, "", false)
+			if said := first.Trailer["idempotency-status"]; said != "unknown" {
+				t.Errorf("the trailer says %q of a call that may have had an effect", said)
+			}
+			again := guard.Do(t.Context(), call, func(context.Context) (proto.Message, error) { t.Error("run again"); return nil, nil })
+			wants(t, again.Status, codes.Aborted, header.CodeOutcomeUnknown, true)
+		})
+	}
+}
+
+// Nobody resolves an outcome that waits for an operator, and nobody but an operator one that was only observed.
+func TestAnUnknownOutcomeSaysWhoDecidesIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		declare func(*idem.Operation)
+		want    string
+	}{
+		"a probe":        {func(op *idem.Operation) { op.Probed = true }, "; it is being resolved; "},
+		"an operator":    {func(op *idem.Operation) { op.UnknownToOperator = true }, "; it waits for the API's operator; "},
+		"other statuses": {func(op *idem.Operation) { op.ReleaseOn = []int{http.StatusTooManyRequests} }, "; it waits for the API's operator; "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			op := idem.Operation{Name: "payments.pay", Kind: idem.KindWrapped, Policy: idem.IETF()}
+			c.declare(&op)
+			guard := newGuard(t, op)
+			call := Call{Procedure: pay, Keys: []string{"k"}, Message: wrapperspb.String("a")}
+			fails := func(context.Context) (proto.Message, error) {
+				return nil, status.Error(codes.Unavailable, "the provider is down")
+			}
+			guard.Do(t.Context(), call, fails)
+			if said := guard.Do(t.Context(), call, fails).Status.Message(); !strings.Contains(said, c.want) {
+				t.Errorf("it says %q, want %q", said, c.want)
+			}
+		})
+	}
+	if said := whoDecides(idem.Operation{Probed: true}, &idem.Result{OnlyObserved: true}); !strings.Contains(said, "only the API's operator") {
+		t.Errorf("of what was only observed it says %q", said)
+	}
+}
+
 // Whoever reads that nothing was executed pays again, under another key: nobody is told so of a wrapped handler that failed.
 func TestAWrappedHandlersFailureIsNotCalledHarmless(t *testing.T) {
 	guard := newGuard(t, idem.Operation{Name: "payments.pay", Kind: idem.KindWrapped, Policy: idem.IETF(), UnknownToOperator: true})

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -277,6 +278,62 @@ func TestOnPostgreSQLWhatNeverLeftIsToldSo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A machine that was suspended while a write waited sees in the wall clock alone that the deadline is over: the context goes by the
+// other one. What the write is about may have expired meanwhile and be gone.
+func TestOnPostgreSQLAWriteIsNotMadeAfterItsDeadlineByTheWallClock(t *testing.T) {
+	url := database(t)
+	direct := pgtest.Pool(t, url(""))
+	proxy := pgtest.NewProxy(t, pgtest.Server(t).Address)
+	var ahead atomic.Int64
+	store := newStore(t, pgtest.Pool(t, url(proxy.Address)), pgstore.Config{Now: func() time.Time {
+		return time.Now().Add(time.Duration(ahead.Load()))
+	}})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var notAsked *storage.NotAskedError
+	t.Run("it waited for a connection", func(t *testing.T) {
+		r, row, send := prepared(t, store)
+		proxy.Lose(&pgtest.Loss{At: pgtest.AtBegin})
+		ahead.Store(int64(time.Hour))
+		defer ahead.Store(0)
+		if err := send(ctx); !errors.As(err, &notAsked) {
+			t.Errorf("got %v, want a NotAskedError", err)
+		}
+		if unmet := proxy.Lose(nil); !unmet {
+			t.Error("a transaction was begun")
+		}
+		wantStored(t, direct, r.Key, row, false)
+	})
+	t.Run("it waited for a lock", func(t *testing.T) {
+		r := reserved(t)
+		if err := store.Insert(ctx, r, start); err != nil {
+			t.Fatal(err)
+		}
+		holder, err := direct.Begin(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer holder.Rollback(context.WithoutCancel(ctx))
+		if _, err := holder.Exec(ctx, "select from idem_records where key = $1 for update", string(r.Key)); err != nil {
+			t.Fatal(err)
+		}
+		written := make(chan error, 1)
+		go func() { written <- store.Update(ctx, completed(r), storage.FenceOf(r)) }()
+		waitForLock(t, direct)
+		ahead.Store(int64(time.Hour))
+		defer ahead.Store(0)
+		if err := holder.Rollback(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-written; !errors.As(err, &notAsked) {
+			t.Errorf("got %v, want a NotAskedError", err)
+		}
+		if stored, err := store.Get(ctx, r.Key); err != nil || stored.State != storage.StateInProgress {
+			t.Errorf("stored %+v (%v), want what was there", stored, err)
+		}
+	})
 }
 
 // Transfers between two accounts in both directions at once wait for each other: the store orders their writes.

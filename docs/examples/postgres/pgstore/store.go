@@ -28,7 +28,7 @@ var Schema string
 
 // Config is the store's configuration. The zero value of each field means its default.
 type Config struct {
-	// Now is the clock that client request tokens age by; nothing else does. Default time.Now.
+	// Now is the clock that client request tokens age by, and that the deadlines of writes are compared with. Default time.Now.
 	Now func() time.Time
 	// ResponseBytesMax is the largest response that is stored, headers included. Default 3.5 MiB.
 	ResponseBytesMax int
@@ -73,21 +73,24 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// atomically runs do in one transaction of the database and commits it, unless do returns an error. It is the one place where
-// errors of a write are given their meaning.
+// atomically runs do in one transaction of the database and commits it, unless do returns an error or the time is over. It is the
+// one place where errors of a write are given their meaning.
 func (s *Store) atomically(ctx context.Context, do func(tx pgx.Tx) error) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return &storage.NotAskedError{Cause: err}
 	}
 	defer conn.Release()
+	if err := s.late(ctx); err != nil { // the wait for a connection may have been long
+		return &storage.NotAskedError{Cause: err}
+	}
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite})
 	if err != nil {
 		return uncommitted(err, conn.Conn().IsClosed())
 	}
 	err = do(tx)
 	if err == nil {
-		err = ctx.Err() // an end that is seen here is known to come before COMMIT
+		err = s.late(ctx) // an end that is seen here is known to come before COMMIT
 	}
 	if err != nil {
 		lost := conn.Conn().IsClosed()
@@ -95,6 +98,17 @@ func (s *Store) atomically(ctx context.Context, do func(tx pgx.Tx) error) error 
 		return uncommitted(err, lost)
 	}
 	return committed(tx.Commit(ctx))
+}
+
+// late returns why a write must not happen any more, nil while it may. Its context ends by the monotonic clock, which stands still
+// while a machine is suspended, so both clocks are asked. What the write is about may have expired meanwhile and be gone: its
+// condition would hold, and it would be a second execution.
+func (s *Store) late(ctx context.Context) error {
+	deadline, bounded := ctx.Deadline()
+	if now := s.cfg.Now(); bounded && (!now.Before(deadline) || !now.Round(0).Before(deadline.Round(0))) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
 }
 
 // ResponseBytesMax implements storage.ResponseBound.
