@@ -205,6 +205,53 @@ func TestACallThatWasFrozenUntilItsLeaseWasOverNeverLeaves(t *testing.T) {
 	}
 }
 
+// A redirect is an answer: what led to it was sent, and had its effect. Who then says idem.NothingHappened has the retry charge again.
+func TestACallWhoseRedirectIsStoppedIsNotCalledUnsent(t *testing.T) {
+	for _, while := range []string{"answering", "connecting to the other place"} {
+		t.Run("frozen while "+while, func(t *testing.T) {
+			var ahead atomic.Int64
+			var charges, followed atomic.Int32
+			freeze := func(at string) {
+				if at == while {
+					ahead.Store(3600)
+				}
+			}
+			receipt := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed.Add(1) }))
+			defer receipt.Close()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				charges.Add(1)
+				freeze("answering")
+				http.Redirect(w, r, receipt.URL, http.StatusSeeOther)
+			}))
+			defer server.Close()
+			transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				if address == receipt.Listener.Addr().String() {
+					freeze("connecting to the other place")
+				}
+				return new(net.Dialer).DialContext(ctx, network, address)
+			}}
+			defer transport.CloseIdleConnections()
+			client := &http.Client{Transport: guard.Transport(transport)}
+			under(t, &ahead, func(ctx context.Context) {
+				r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/charges/ch_1/capture", http.NoBody)
+				if err != nil {
+					t.Fatal(err)
+				}
+				response, err := client.Do(r)
+				if err == nil {
+					response.Body.Close()
+				}
+				if err == nil || errors.Is(err, idem.ErrLeaseOver) {
+					t.Errorf("%v, want an error that does not say that nothing was sent", err)
+				}
+			})
+			if charges.Load() != 1 || followed.Load() != 0 {
+				t.Errorf("%d charges, and the redirect was followed %d times; want 1, and never", charges.Load(), followed.Load())
+			}
+		})
+	}
+}
+
 // resending is a transport that sends a request again when its connection breaks, as net/http does.
 type resending struct{ between func() }
 

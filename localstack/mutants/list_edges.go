@@ -200,9 +200,10 @@ var caches = []Mutant{
 var guards = []Mutant{
 	{Name: "a call that was frozen while it connected leaves", File: "idem/guard/guard.go", Old: "t.base.RoundTrip(watched(r.WithContext(ctx), looks))", New: "t.base.RoundTrip(r)"},
 	{Name: "a head over HTTP/2 that is about to leave was not sent", File: lookFile, Old: "				l.Left.Store(true) // HTTP/2", New: "				l.Left.Store(l.Left.Load()) // HTTP/2"},
-	{Name: "a head that a transport without hooks sent was not sent", File: "idem/guard/guard.go", Old: "looks.Left.Load() || !looks.Asked.Load():", New: "looks.Left.Load() || !looks.Asked.Load() && !hasBody(r):"},
+	{Name: "a head that a transport without hooks sent was not sent", File: "idem/guard/guard.go", Old: "looks.Left.Load() || !looks.Asked.Load())", New: "looks.Left.Load() || !looks.Asked.Load() && !hasBody(r))"},
 	{Name: "what is sent again is not looked at", File: "idem/guard/guard.go", Old: "			return looks.Body(body), nil\n", New: "			return body, nil\n"},
-	{Name: "a call of which a part has left was not sent", File: "idem/guard/guard.go", Old: "		case looks.Left.Load() || !looks", New: "		case !looks"},
+	{Name: "a call of which a part has left was not sent", File: "idem/guard/guard.go", Old: "late, looks.Left.Load() || !looks", New: "late, !looks"},
+	{Name: "what a redirect led to was not sent, so that nothing was", File: "idem/guard/guard.go", Old: "	if partly || r.Response != nil {", New: "	if partly {"},
 }
 
 // journals: a named operation has one key.
