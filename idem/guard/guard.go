@@ -29,8 +29,9 @@ import (
 // wraps it. With any other one the lease is looked at again where the body is read, and what is stopped then fails with an
 // error that is not ErrLeaseOver, because its head may have left. So does every request of which a part may have left, one
 // that the base sends again after its connection broke, and one that a redirect leads to: the request before it was sent.
-// Over HTTP/2 a process that is frozen with the connection at hand sends the head after its lease, but not the body. Where a
-// provider acts on a path alone, such as a capture, choose a transport without HTTP/2.
+// Over HTTP/2 a part may have left of each request that had a connection in time. There a process that is frozen with the
+// connection at hand sends the head after its lease, but not the body. Where a provider acts on a path alone, such as a
+// capture, choose a transport without HTTP/2.
 func Transport(base http.RoundTripper) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport

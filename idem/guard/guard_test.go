@@ -353,6 +353,84 @@ func TestAHeadThatIsAboutToLeaveIsNotCalledUnsent(t *testing.T) {
 	}
 }
 
+// Over HTTP/2 the last look at the context comes before the first hook that tells of the head. A process that is held up in between sends
+// the head after its caller has heard that the context has ended.
+func TestACallThatEndsWithItsConnectionAtHandIsNotCalledUnsent(t *testing.T) {
+	under(t, new(atomic.Int64), func(ctx context.Context) {
+		ctx, end := context.WithCancelCause(ctx)
+		defer end(nil)
+		base := roundTripper(func(r *http.Request) (*http.Response, error) { // as HTTP/2 does
+			trace := httptrace.ContextClientTrace(r.Context())
+			trace.GetConn("provider.example:443")
+			trace.GotConn(httptrace.GotConnInfo{})
+			end(idem.ErrLeaseOver) // as a handler's context ends
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://provider.example/charges/ch_1/capture", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = guard.Transport(base).RoundTrip(r); err == nil || errors.Is(err, idem.ErrLeaseOver) {
+			t.Errorf("%v, want an error that does not say that nothing was sent", err)
+		}
+	})
+}
+
+// A connection that breaks may have carried the request: what is stopped when net/http sends it again is not called unsent.
+func TestACallThatIsStoppedWhenItIsSentAgainIsNotCalledUnsent(t *testing.T) {
+	var ahead atomic.Int64
+	var charges atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			return // makes the connection a reused one
+		}
+		charges.Add(1) // charged, then the connection closes without an answer
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		conn.Close()
+	}))
+	defer server.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	under(t, &ahead, func(ctx context.Context) {
+		client := &http.Client{Transport: guard.Transport(transport)}
+		first, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		heads := 0
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaderField: func(name string, _ []string) {
+			if name != "Host" {
+				return
+			}
+			if heads++; heads == 2 {
+				ahead.Store(3600)
+			}
+		}})
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/charges/ch_1/capture", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Idempotency-Key", "k") // net/http sends again what has one
+		response, err = client.Do(r)
+		if err == nil {
+			response.Body.Close()
+		}
+		if err == nil || errors.Is(err, idem.ErrLeaseOver) || heads != 2 || charges.Load() != 1 {
+			t.Errorf("%v after %d heads and %d charges, want an error that does not say that nothing was sent after 2 and 1", err, heads, charges.Load())
+		}
+	})
+}
+
 // roundTripper makes one of a function.
 type roundTripper func(*http.Request) (*http.Response, error)
 

@@ -15,15 +15,22 @@ import (
 // after the last look at it, but not its body.
 type Looks struct {
 	// Asked says that the transport looked for a connection, so that it calls the hooks; Connected that it got one; Left that a part of
-	// the request may have left, in this attempt of the transport's or in one before.
+	// the request may have left, in this attempt of the transport's or in one before. It may from when there is a connection, unless that
+	// came too late or was closed before anything was written to it.
 	Asked, Connected, Left atomic.Bool
 	// late returns why the request must not leave any more, nil while it may.
 	late func() error
 	stop context.CancelCauseFunc
 	// stopped is what late returned first. It stays: the end of the request is under way.
 	stopped atomic.Pointer[error]
-	// alone is the connection, where it carries no other request meanwhile.
-	alone atomic.Pointer[net.Conn]
+	// alone is the attempt whose connection carries no other request meanwhile; nil where there is none.
+	alone atomic.Pointer[attempt]
+}
+
+// attempt is one to send the request, and whether a part of it may have left before.
+type attempt struct {
+	conn net.Conn
+	left bool
 }
 
 // New returns the looks at a request and the context to send it with. What late returns is that context's cause once it was too
@@ -36,13 +43,21 @@ func New(ctx context.Context, late func() error) (l *Looks, looked context.Conte
 
 // over returns why it is too late, and ends the request then.
 func (l *Looks) over() error {
+	err := l.look()
+	if err != nil {
+		l.stop(err)
+	}
+	return err
+}
+
+// look returns why it is too late.
+func (l *Looks) look() error {
 	if stopped := l.stopped.Load(); stopped != nil {
 		return *stopped
 	}
 	err := l.late()
 	if err != nil {
 		l.stopped.Store(&err)
-		l.stop(err)
 	}
 	return err
 }
@@ -52,22 +67,25 @@ func (l *Looks) trace() *httptrace.ClientTrace {
 		GetConn: func(string) { l.Asked.Store(true) },
 		GotConn: func(got httptrace.GotConnInfo) {
 			l.Connected.Store(true)
-			l.alone.Store(&got.Conn)
-			_ = l.over() // it ends the context, and HTTP/2 looks at that right before it sends the head
+			l.alone.Store(&attempt{got.Conn, l.Left.Load()})
+			if l.over() == nil { // otherwise the context has ended, and HTTP/2 looks at that right before it sends the head
+				l.Left.Store(true) // HTTP/2 looks once, and tells nobody until it writes the head: that may leave after its caller has given up
+			}
 		},
 		WroteHeaderField: func(name string, _ []string) {
 			if strings.HasPrefix(name, ":") { // HTTP/2: other requests use the connection at the same time
 				l.alone.Store(nil)
-				l.Left.Store(true) // HTTP/2 looks at the context before this, and not again: the head leaves even if the caller gives up now
 			}
 		},
 		// Over HTTP/1.1 the head is in a buffer then, and net/http sends it before anybody reads the body. A closed connection stops it.
 		WroteHeaders: func() {
-			if alone := l.alone.Load(); alone != nil && l.over() != nil {
-				_ = (*alone).Close() // what it says changes nothing
+			alone := l.alone.Load()
+			if alone == nil || l.look() == nil {
 				return
 			}
-			l.Left.Store(true)
+			l.Left.Store(alone.left) // before the context ends: then its caller reads it
+			_ = l.over()
+			_ = alone.conn.Close() // what it says changes nothing
 		},
 	}
 }
