@@ -32,6 +32,10 @@ import (
 // Over HTTP/2 a part may have left of each request that had a connection in time. There a process that is frozen with the
 // connection at hand sends the head after its lease, but not the body. Where a provider acts on a path alone, such as a
 // capture, choose a transport without HTTP/2.
+//
+// The lease is looked at again at each piece of the body that is read. The last one that was read under the lease may leave
+// after it where the process is frozen before it is written: 32 KiB over HTTP/1.1, which are written at once, and over HTTP/2
+// a frame, 16 KiB where the server allows no more, which may wait for its turn.
 func Transport(base http.RoundTripper) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport

@@ -252,6 +252,101 @@ func TestACallWhoseRedirectIsStoppedIsNotCalledUnsent(t *testing.T) {
 	}
 }
 
+// writes is a connection that tells of what was written to it.
+type writes struct {
+	net.Conn
+	wrote func([]byte)
+}
+
+func (c writes) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.wrote(p[:n])
+	return n, err
+}
+
+// A long body leaves in pieces: of a process that is frozen between two of them the rest stays here.
+func TestTheRestOfALongBodyStaysOnceTheLeaseIsOver(t *testing.T) {
+	var ahead atomic.Int64
+	var whole atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err == nil {
+			whole.Add(1)
+		}
+	}))
+	defer server.Close()
+	const piece = "piece"
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		return writes{conn, func(p []byte) {
+			if strings.HasPrefix(string(p), piece) {
+				ahead.Store(3600)
+			}
+		}}, err
+	}}
+	defer transport.CloseIdleConnections()
+	under(t, &ahead, func(ctx context.Context) {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/charges", strings.NewReader(strings.Repeat(piece, 200<<10/len(piece))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := (&http.Client{Transport: guard.Transport(transport)}).Do(r)
+		if err == nil {
+			response.Body.Close()
+		}
+		if err == nil || errors.Is(err, idem.ErrLeaseOver) {
+			t.Errorf("%v, want an error that does not say that nothing was sent", err)
+		}
+	})
+	server.Close() // waits for what it serves
+	if whole.Load() != 0 || ahead.Load() == 0 {
+		t.Errorf("%d whole requests, want none; frozen: %v", whole.Load(), ahead.Load() != 0)
+	}
+}
+
+// making is a body that a process makes while it is sent.
+type making struct {
+	io.Reader
+	made func()
+}
+
+func (m making) Read(p []byte) (int, error) {
+	m.made()
+	return m.Reader.Read(p)
+}
+
+// What makes a body may be frozen itself, while net/http waits for the next piece.
+func TestABodyThatIsMadeAfterTheLeaseStays(t *testing.T) {
+	var ahead atomic.Int64
+	var whole atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err == nil {
+			whole.Add(1)
+		}
+	}))
+	defer server.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	under(t, &ahead, func(ctx context.Context) {
+		made := making{strings.NewReader("{}"), func() { ahead.Store(3600) }}
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/charges", made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ContentLength = 2
+		response, err := (&http.Client{Transport: guard.Transport(transport)}).Do(r)
+		if err == nil {
+			response.Body.Close()
+		}
+		if err == nil || errors.Is(err, idem.ErrLeaseOver) {
+			t.Errorf("%v, want an error that does not say that nothing was sent", err)
+		}
+	})
+	server.Close() // waits for what it serves
+	if whole.Load() != 0 {
+		t.Errorf("%d whole requests, want none", whole.Load())
+	}
+}
+
 // resending is a transport that sends a request again when its connection breaks, as net/http does.
 type resending struct{ between func() }
 

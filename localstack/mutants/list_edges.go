@@ -95,7 +95,8 @@ var calls = []Mutant{
 	{Name: "the head of a call that was frozen leaves", File: lookFile, Old: "			_ = alone.conn.Close() // what it says changes nothing\n", New: ""},
 	{Name: "the head of a call that was frozen leaves over HTTP/2", File: lookFile, Old: "			if l.over() == nil { // otherwise", New: "			if l.look() == nil { // otherwise"},
 	{Name: "a late call over HTTP/2 closes a connection that others use", File: lookFile, Old: "				l.alone.Store(nil)\n", New: "				_ = l.alone.Load()\n"},
-	{Name: "the body of a call that was frozen leaves", File: lookFile, Old: "	if !b.read.Swap(true) {\n", New: "	if !b.read.Swap(true) && false {\n"},
+	{Name: "the body of a call that was frozen leaves", File: lookFile, Old: "	if late := b.looks.over(); late != nil {\n", New: "	if late := error(nil); late != nil {\n"},
+	{Name: "the rest of a long body leaves after a freeze", File: lookFile, Old: "	b.read.Store(true) // also where it is too late: a transport without hooks may have sent the head\n	n, err := b.ReadCloser.Read(p)\n	if late := b.looks.over(); late != nil {", New: "	if b.read.Swap(true) {\n		return b.ReadCloser.Read(p)\n	}\n	n, err := b.ReadCloser.Read(p)\n	if late := b.looks.over(); late != nil {"},
 	{Name: "a call's deadline is counted from when it is made", File: "idem/outbox/provider.go", Old: "context.WithDeadline(caller, deadline)", New: "context.WithTimeout(caller, x.cfg.CallTimeout)"},
 	{Name: "an empty body is sent", File: providerFile, Old: "	if len(r.Body) == 0 {\n		return nil, errEmptyBody\n	}\n", New: ""},
 }
@@ -203,6 +204,7 @@ var guards = []Mutant{
 	{Name: "what was stopped before its head left may have left", File: lookFile, Old: "			l.Left.Store(alone.left) // before", New: "			// before"},
 	{Name: "what is stopped when it is sent again was never sent", File: lookFile, Old: "l.Left.Store(alone.left) // before", New: "l.Left.Store(false) // before"},
 	{Name: "a head that a transport without hooks sent was not sent", File: "idem/guard/guard.go", Old: "looks.Left.Load() || !looks.Asked.Load())", New: "looks.Left.Load() || !looks.Asked.Load() && !hasBody(r))"},
+	{Name: "a piece of a body leaves whenever it is made", File: lookFile, Old: "	n, err := b.ReadCloser.Read(p)\n	if late := b.looks.over(); late != nil {\n		return 0, late\n	}\n", New: "	if late := b.looks.over(); late != nil {\n		return 0, late\n	}\n	n, err := b.ReadCloser.Read(p)\n"},
 	{Name: "what is sent again is not looked at", File: "idem/guard/guard.go", Old: "			return looks.Body(body), nil\n", New: "			return body, nil\n"},
 	{Name: "a call of which a part has left was not sent", File: "idem/guard/guard.go", Old: "late, looks.Left.Load() || !looks", New: "late, !looks"},
 	{Name: "what a redirect led to was not sent, so that nothing was", File: "idem/guard/guard.go", Old: "	if partly || r.Response != nil {", New: "	if partly {"},

@@ -12,7 +12,8 @@ import (
 )
 
 // Looks are those at one request. They hear from its transport by net/http/httptrace. Over HTTP/2 the head of a request may leave
-// after the last look at it, but not its body.
+// after the last look at it. Of the body there is a look at each piece that is read. A piece is 32 KiB over HTTP/1.1, which writes it at
+// once; over HTTP/2 it is a frame, of the size that the server allows, and may wait for its turn.
 type Looks struct {
 	// Asked says that the transport looked for a connection, so that it calls the hooks; Connected that it got one; Left that a part of
 	// the request may have left, in this attempt of the transport's or in one before. It may from when there is a connection, unless that
@@ -90,8 +91,8 @@ func (l *Looks) trace() *httptrace.ClientTrace {
 	}
 }
 
-// Body returns the request's body, or one that is opened to send it again: of a request that is too late nothing is read. The head
-// may have left before.
+// Body returns the request's body, or one that is opened to send it again: once a request is too late nothing more of it is handed on.
+// The head, and what was handed on before, may have left.
 func (l *Looks) Body(body io.ReadCloser) *Body { return &Body{ReadCloser: body, looks: l} }
 
 // Body is a body of which it is known whether anybody began to read it.
@@ -104,13 +105,14 @@ type Body struct {
 // Begun says that somebody began to read it.
 func (b *Body) Begun() bool { return b.read.Load() }
 
-// Read implements io.Reader. It looks before the first byte only: once a part has left, an error would not say that nothing has.
+// Read implements io.Reader. It looks each time, because a process may be frozen between two pieces of a long body, and after it has read,
+// because what makes the body may take its time. It looks at the body's end too: that may be all that the request lacks.
 func (b *Body) Read(p []byte) (int, error) {
-	if !b.read.Swap(true) {
-		if err := b.looks.over(); err != nil {
-			return 0, err
-		}
-		b.looks.Left.Store(true)
+	b.read.Store(true) // also where it is too late: a transport without hooks may have sent the head
+	n, err := b.ReadCloser.Read(p)
+	if late := b.looks.over(); late != nil {
+		return 0, late
 	}
-	return b.ReadCloser.Read(p)
+	b.looks.Left.Store(true)
+	return n, err
 }

@@ -54,9 +54,12 @@ type Config struct {
 	// error of any other one, such as an adapter of another HTTP library, the outcome is [outbox.Ambiguous]. A transport that
 	// fails before it sends anything, such as one without a credential, returns an error that is [ErrNotSent].
 	//
-	// The clocks are looked at when there is a connection, and over HTTP/1.1 once more right before the request leaves. Over HTTP/2 a
-	// process that is frozen in between sends the request's head after its deadline, and then ends it: its body never leaves. Where a
-	// provider without keys acts on a path alone, such as a capture, choose a transport without HTTP/2.
+	// The clocks are looked at when there is a connection, over HTTP/1.1 once more right before the request leaves, and at each piece
+	// of its body. Over HTTP/2 a process that is frozen with the connection at hand sends the request's head after its deadline, and
+	// then ends it: its body never leaves. Where a provider without keys acts on a path alone, such as a capture, choose a transport
+	// without HTTP/2. The last piece that was read in time may leave late where the process is frozen before it is written. It is
+	// 32 KiB over HTTP/1.1, which are written at once, and over HTTP/2 a frame, 16 KiB where the server allows no more, which may
+	// wait for its turn: a shorter body is all in it.
 	Transport http.RoundTripper
 	// BodyBytesMax bounds the provider's answer; a longer one is ambiguous. Default 128 KiB, which is what a message can
 	// keep as evidence.
@@ -125,8 +128,8 @@ type Request struct {
 //   - Any other status, time-outs, lost connections, unreadable answers: [outbox.Ambiguous].
 //   - A request that can't be made, such as one without a body: [outbox.Refused].
 //
-// The context's end bounds it. A process that was frozen until after its deadline sends nothing, and the outcome is ambiguous unless
-// that was seen at once. See Config.Transport for HTTP/2.
+// The context's end bounds it. A process that was frozen until after its deadline sends nothing more, and the outcome is ambiguous
+// unless that was seen at once. Config.Transport says what may leave all the same.
 func (c *Client) Post(ctx context.Context, r Request) outbox.Outcome {
 	late := c.late(ctx)
 	looks, ctx, stop := lastlook.New(ctx, late)

@@ -625,6 +625,58 @@ func TestACallThatWasFrozenNeverLeaves(t *testing.T) {
 	}
 }
 
+// writes is a connection that tells of what was written to it.
+type writes struct {
+	net.Conn
+	wrote func([]byte)
+}
+
+func (c writes) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.wrote(p[:n])
+	return n, err
+}
+
+// A long body leaves in pieces. Of a process that is frozen between two of them the rest stays here: a provider that has the whole of it
+// acts, and others may have called meanwhile.
+func TestTheRestOfALongBodyStaysOnceItsCallIsOver(t *testing.T) {
+	for frozen, want := range map[time.Duration]outbox.Outcome{time.Second: outbox.Delivered{}, time.Hour: outbox.Ambiguous{}} {
+		var whole, ahead atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, err := io.ReadAll(r.Body); err != nil {
+				return
+			}
+			whole.Add(1)
+			w.WriteHeader(http.StatusCreated)
+			_, _ = io.WriteString(w, `{"id":"ch_1"}`)
+		}))
+		const piece = "piece"
+		transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, address)
+			return writes{conn, func(p []byte) {
+				if bytes.HasPrefix(p, []byte(piece)) {
+					ahead.Store(int32(frozen / time.Second))
+				}
+			}}, err
+		}}
+		client := newClient(t, call.Config{Transport: transport, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load()) * time.Second) }})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		r := request(server.URL)
+		r.Body = bytes.Repeat([]byte(piece), 200<<10/len(piece))
+		got := client.Post(ctx, r)
+		cancel()
+		transport.CloseIdleConnections()
+		server.Close() // waits for what it serves
+		made := int32(0)
+		if frozen < time.Minute {
+			made = 1
+		}
+		if reflect.TypeOf(got) != reflect.TypeOf(want) || whole.Load() != made || ahead.Load() == 0 {
+			t.Errorf("frozen for %v: %T (%v), %d whole requests; want %T and %d", frozen, got, got, whole.Load(), want, made)
+		}
+	}
+}
+
 // A late call over HTTP/2 ends alone: others use its connection at the same time.
 func TestALateCallLeavesItsConnectionToOthers(t *testing.T) {
 	var open, ahead atomic.Int32
