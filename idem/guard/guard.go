@@ -23,6 +23,8 @@ import (
 // store has confirmed. A request that may not leave fails with an error that wraps [idem.ErrLeaseOver]: nothing was sent.
 // The context must be the handler's, or one derived from it; with any other context nothing is sent. A request that is
 // executed without protection has no lease, and its calls leave: see [idem.Leased]. A nil base is [http.DefaultTransport].
+// The base must not make requests of its own, such as one for a token, with the request's context, or with one that has its
+// values: what becomes of them would be taken for what became of the request.
 //
 // The lease is looked at before anything is done, and again once there is a connection, because a process may be frozen
 // while it waits for one. That needs a base which calls the hooks of net/http/httptrace, as [*http.Transport] does and what

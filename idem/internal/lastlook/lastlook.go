@@ -7,7 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http/httptrace"
+	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 )
 
@@ -24,6 +26,8 @@ type Looks struct {
 	stop context.CancelCauseFunc
 	// stopped is what late returned first. It stays: the end of the request is under way.
 	stopped atomic.Pointer[error]
+	// asked has the addresses that the transport looked for a connection to.
+	asked sync.Map
 	// alone is the attempt whose connection carries no other request meanwhile; nil where there is none.
 	alone atomic.Pointer[attempt]
 }
@@ -40,6 +44,17 @@ func New(ctx context.Context, late func() error) (l *Looks, looked context.Conte
 	ctx, cancel := context.WithCancelCause(ctx)
 	l = &Looks{late: late, stop: cancel}
 	return l, httptrace.WithClientTrace(ctx, l.trace()), func() { cancel(nil) }
+}
+
+// AskedFor says that the transport looked for a connection to the URL's own host. It may look for one to a proxy instead; or for a request of
+// its own, which has the hooks too where it was made with this one's context. A host in other letters than ASCII is not recognised.
+func (l *Looks) AskedFor(to *url.URL) bool {
+	port := to.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[to.Scheme]
+	}
+	_, asked := l.asked.Load(net.JoinHostPort(to.Hostname(), port))
+	return asked
 }
 
 // over returns why it is too late, and ends the request then.
@@ -65,7 +80,10 @@ func (l *Looks) look() error {
 
 func (l *Looks) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
-		GetConn: func(string) { l.Asked.Store(true) },
+		GetConn: func(address string) {
+			l.Asked.Store(true)
+			l.asked.Store(address, true)
+		},
 		GotConn: func(got httptrace.GotConnInfo) {
 			l.Connected.Store(true)
 			l.alone.Store(&attempt{got.Conn, l.Left.Load()})

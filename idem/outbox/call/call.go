@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -53,6 +54,10 @@ type Config struct {
 	// *http.Transport does and what wraps it: GetConn before it looks for a connection, and GotConn before it sends. After an
 	// error of any other one, such as an adapter of another HTTP library, the outcome is [outbox.Ambiguous]. A transport that
 	// fails before it sends anything, such as one without a credential, returns an error that is [ErrNotSent].
+	//
+	// It must not make requests of its own, such as one for a token, with the request's context, or with one that has its values: their
+	// connections would be taken for the request's. Where it looks for connections to other hosts than the request's, such as a proxy,
+	// and reads the body before it has one, a request whose connection failed counts as ambiguous.
 	//
 	// The clocks are looked at when there is a connection, over HTTP/1.1 once more right before the request leaves, and at each piece
 	// of its body. Over HTTP/2 a process that is frozen with the connection at hand sends the request's head after its deadline, and
@@ -151,7 +156,7 @@ func (c *Client) Post(ctx context.Context, r Request) outbox.Outcome {
 		err = errLate
 	}
 	switch {
-	case err != nil && unsent(looks, err, c.standard() && !body.Begun()):
+	case err != nil && c.unsent(looks, req.URL, body.Begun(), err):
 		return outbox.NotExecuted{Unsent: true, Cause: fmt.Errorf("call: never sent: %w", err)}
 	case err != nil:
 		return outbox.Ambiguous{Cause: fmt.Errorf("call: %w", err)}
@@ -164,10 +169,17 @@ func (c *Client) Post(ctx context.Context, r Request) outbox.Outcome {
 var ErrNotSent = errors.New("call: the transport sent nothing")
 
 // unsent says that a request which ended in the error was never sent: without a connection nothing can have been, after a refused
-// dial, an unknown name, a failed handshake. idle says that net/http's own transport did not begin to read the body: it refuses
-// some requests before it looks for a connection.
-func unsent(looks *lastlook.Looks, err error, idle bool) bool {
-	return !looks.Connected.Load() && (looks.Asked.Load() || idle || errors.Is(err, ErrNotSent))
+// dial, an unknown name, a failed handshake.
+func (c *Client) unsent(looks *lastlook.Looks, to *url.URL, begun bool, err error) bool {
+	switch {
+	case looks.Connected.Load():
+		return false
+	case looks.AskedFor(to) || errors.Is(err, ErrNotSent):
+		return true
+	}
+	// It may have looked for a proxy, or made a request of its own and sent this one by a library without hooks: that one has read the body.
+	// net/http's own transport refuses some requests before it looks for anything, and reads no body without a connection.
+	return !begun && (looks.Asked.Load() || c.standard())
 }
 
 // standard says that the transport is net/http's own. http.DefaultTransport may be replaced at any time.

@@ -321,6 +321,7 @@ func TestPostKnowsWhatWasNeverSent(t *testing.T) {
 		"header that can't be sent":    {closed, plain, http.Header{"X-Other": {"a\nb"}}, 0},
 		"proxy that refuses to tunnel": {"https://provider.invalid", proxied(refuses.URL), nil, 0},
 		"proxy that is not there":      {"https://provider.invalid", proxied(closed), nil, 0},
+		"the same, behind a wrapper":   {"https://provider.invalid", roundTripper(proxied(closed).RoundTrip), nil, 0},
 		"proxy that nobody knows":      {"https://provider.invalid", proxied("http://[::1"), nil, 0},
 		"unknown name": {"http://provider.invalid", by(func(tr *http.Transport) {
 			nobody := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no resolver") }}
@@ -342,6 +343,14 @@ func TestPostKnowsWhatWasNeverSent(t *testing.T) {
 			r = r.Clone(r.Context())
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			return plain.RoundTrip(r)
+		}), nil, 0},
+		"the same, at the port of its scheme": {"http://127.0.0.1", roundTripper(func(r *http.Request) (*http.Response, error) {
+			if _, err := io.ReadAll(r.Body); err != nil {
+				return nil, err
+			}
+			return by(func(tr *http.Transport) {
+				tr.DialContext = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") }
+			}).RoundTrip(r)
 		}), nil, 0},
 		"a transport that says so": {closed, roundTripper(func(*http.Request) (*http.Response, error) {
 			return nil, fmt.Errorf("no credential: %w", call.ErrNotSent)
@@ -390,6 +399,18 @@ func TestWhatATransportOfAnotherLibrarySentIsNotNeverSent(t *testing.T) {
 			charges++
 			httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{})
 			return nil, call.ErrNotSent // what it had a connection for may be sent, whatever it says
+		})},
+		"one that gets no token first": {"http://provider.invalid", roundTripper(func(r *http.Request) (*http.Response, error) {
+			token, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://token.invalid", http.NoBody)
+			if err != nil {
+				return nil, err
+			}
+			refused := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") }}
+			if response, err := refused.RoundTrip(token); err == nil {
+				response.Body.Close()
+				t.Error("it got a token: this shows nothing")
+			}
+			return lost(true)(r)
 		})},
 	} {
 		charges = 0
