@@ -296,6 +296,7 @@ var stories = []Mutant{
 	{Name: "what was delivered after its operation failed is just closed", File: "idem/operator/step.go", Old: "		if r != nil && r.State == storage.StateFailed && !m.Detached", New: "		if false && r.State == storage.StateFailed && !m.Detached"},
 	{Name: "a redrive without its record is for the machine to refuse", File: "idem/operator/message.go", Old: "	if m.State != storage.MessageDead {\n		return nil\n	}\n	r, err", New: "	if true {\n		return nil\n	}\n	r, err"},
 	{Name: "a cache-bust is of whatever answer is there", File: "idem/operator/record.go", Old: "CacheBust(ctx, r.Tenant, id, r.Revision, ch.Reason)", New: "CacheBust(ctx, r.Tenant, id, \"\", ch.Reason)"},
+	{Name: "an unknown operation is released as soon as its lease is over", File: "idem/operator/record.go", Old: "r.State == storage.StateUnknown && d.now().Before(from)", New: "r.State == storage.StateUnknown && d.now().Before(r.LeaseUntil) && d.now().Before(from)"},
 	{Name: "only the last message of a chain is judged", File: "idem/operator/step.go", Old: "	for _, m := range messages {\n		for _, s := range d.nextOfMessage", New: "	for _, m := range messages[max(0, len(messages)-1):] {\n		for _, s := range d.nextOfMessage"},
 }
 
