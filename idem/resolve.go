@@ -64,8 +64,10 @@ func (e *Engine) Resolve(ctx context.Context, tenant string, id OperationID, see
 
 // Free makes a record's key executable again. It is for a person, or a probe, with proof that nothing happened; seen is
 // the revision of the record that they saw. A wrapped record must be unknown and its lease over, and the proof must be
-// from later than the lease's end plus the longest request. outbox.Runner waits for that; a person has to wait, too. Any
-// other record that is in progress needs no proof: its holder is fenced off and cannot commit any more.
+// from as late as for [Engine.Reconcile]: later than the lease's end plus the handler's longest request, the provider's
+// listing delay, Config.FreezeAllowance and Config.ClockSkew. Free looks at the lease alone. outbox.Runner waits for the
+// rest, which outbox.Runner.Absence tells, and operator.Desk refuses a person's release until then. Any other record that is
+// in progress needs no proof: its holder is fenced off and cannot commit any more.
 //
 // What was observed is freed twice, because proof about the record says nothing of a request that was executed beside it.
 // After the first time the record is failed_retryable, and only those who observe execute. Free it again with proof that no

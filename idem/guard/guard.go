@@ -23,14 +23,21 @@ import (
 // store has confirmed. A request that may not leave fails with an error that wraps [idem.ErrLeaseOver]: nothing was sent.
 // The context must be the handler's, or one derived from it; with any other context nothing is sent. A request that is
 // executed without protection has no lease, and its calls leave: see [idem.Leased]. A nil base is [http.DefaultTransport].
+// The base must not make requests of its own, such as one for a token, with the request's context, or with one that has its
+// values: what becomes of them would be taken for what became of the request.
 //
 // The lease is looked at before anything is done, and again once there is a connection, because a process may be frozen
 // while it waits for one. That needs a base which calls the hooks of net/http/httptrace, as [*http.Transport] does and what
 // wraps it. With any other one the lease is looked at again where the body is read, and what is stopped then fails with an
-// error that is not ErrLeaseOver, because its head may have left. So does every request of which a part may have left, and
-// one that the base sends again after its connection broke. Over HTTP/2 a process that is frozen with the connection at
-// hand sends the head after its lease, but not the body. Where a provider acts on a path alone, such as a capture, choose a
-// transport without HTTP/2.
+// error that is not ErrLeaseOver, because its head may have left. So does every request of which a part may have left, one
+// that the base sends again after its connection broke, and one that a redirect leads to: the request before it was sent.
+// Over HTTP/2 a part may have left of each request that had a connection in time. There a process that is frozen with the
+// connection at hand sends the head after its lease, but not the body. Where a provider acts on a path alone, such as a
+// capture, choose a transport without HTTP/2.
+//
+// The lease is looked at again at each piece of the body that is read. The last one that was read under the lease may leave
+// after it where the process is frozen before it is written: 32 KiB over HTTP/1.1, which are written at once, and over HTTP/2
+// a frame, 16 KiB where the server allows no more, which may wait for its turn.
 func Transport(base http.RoundTripper) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
@@ -47,21 +54,17 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if r.Body != nil {
 			_ = r.Body.Close() // as a RoundTripper must
 		}
-		return nil, notSent(r, err)
+		return nil, stopped(r, err, false)
 	}
 	looks, ctx, stop := lastlook.New(r.Context(), leased)
 	res, err := t.base.RoundTrip(watched(r.WithContext(ctx), looks))
 	if err != nil {
 		stop()
 		late := context.Cause(ctx)
-		switch {
-		case !errors.Is(late, idem.ErrLeaseOver):
+		if !errors.Is(late, idem.ErrLeaseOver) {
 			return nil, err
-		case looks.Left.Load() || !looks.Asked.Load():
-			// Not ErrLeaseOver, which says that nothing was sent: without hooks nobody knows whether the head was.
-			return nil, fmt.Errorf("guard: %s %s was stopped because its lease is over, after a part of it may have left", r.Method, r.URL.Host)
 		}
-		return nil, notSent(r, late)
+		return nil, stopped(r, late, looks.Left.Load() || !looks.Asked.Load()) // without hooks nobody knows whether the head was sent
 	}
 	res.Request = r
 	if _, upgraded := res.Body.(io.Writer); !upgraded && res.Body != nil { // after a 101 it is the connection, for as long as r's context
@@ -70,7 +73,12 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-func notSent(r *http.Request, late error) error {
+// stopped is the error of a request whose lease is over. It is not ErrLeaseOver, which says that nothing was sent, where a part of the
+// request may have left, or where a redirect led to it: the request before it was sent, and answered.
+func stopped(r *http.Request, late error, partly bool) error {
+	if partly || r.Response != nil {
+		return fmt.Errorf("guard: %s %s was stopped because its lease is over, after a part of it, or the request that was redirected to it, may have left", r.Method, r.URL.Host)
+	}
 	return fmt.Errorf("guard: %s %s was not sent: %w", r.Method, r.URL.Host, late)
 }
 

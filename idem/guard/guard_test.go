@@ -205,6 +205,148 @@ func TestACallThatWasFrozenUntilItsLeaseWasOverNeverLeaves(t *testing.T) {
 	}
 }
 
+// A redirect is an answer: what led to it was sent, and had its effect. Who then says idem.NothingHappened has the retry charge again.
+func TestACallWhoseRedirectIsStoppedIsNotCalledUnsent(t *testing.T) {
+	for _, while := range []string{"answering", "connecting to the other place"} {
+		t.Run("frozen while "+while, func(t *testing.T) {
+			var ahead atomic.Int64
+			var charges, followed atomic.Int32
+			freeze := func(at string) {
+				if at == while {
+					ahead.Store(3600)
+				}
+			}
+			receipt := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed.Add(1) }))
+			defer receipt.Close()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				charges.Add(1)
+				freeze("answering")
+				http.Redirect(w, r, receipt.URL, http.StatusSeeOther)
+			}))
+			defer server.Close()
+			transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				if address == receipt.Listener.Addr().String() {
+					freeze("connecting to the other place")
+				}
+				return new(net.Dialer).DialContext(ctx, network, address)
+			}}
+			defer transport.CloseIdleConnections()
+			client := &http.Client{Transport: guard.Transport(transport)}
+			under(t, &ahead, func(ctx context.Context) {
+				r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/charges/ch_1/capture", http.NoBody)
+				if err != nil {
+					t.Fatal(err)
+				}
+				response, err := client.Do(r)
+				if err == nil {
+					response.Body.Close()
+				}
+				if err == nil || errors.Is(err, idem.ErrLeaseOver) {
+					t.Errorf("%v, want an error that does not say that nothing was sent", err)
+				}
+			})
+			if charges.Load() != 1 || followed.Load() != 0 {
+				t.Errorf("%d charges, and the redirect was followed %d times; want 1, and never", charges.Load(), followed.Load())
+			}
+		})
+	}
+}
+
+// writes is a connection that tells of what was written to it.
+type writes struct {
+	net.Conn
+	wrote func([]byte)
+}
+
+func (c writes) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.wrote(p[:n])
+	return n, err
+}
+
+// A long body leaves in pieces: of a process that is frozen between two of them the rest stays here.
+func TestTheRestOfALongBodyStaysOnceTheLeaseIsOver(t *testing.T) {
+	var ahead atomic.Int64
+	var whole atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err == nil {
+			whole.Add(1)
+		}
+	}))
+	defer server.Close()
+	const piece = "piece"
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		return writes{conn, func(p []byte) {
+			if strings.HasPrefix(string(p), piece) {
+				ahead.Store(3600)
+			}
+		}}, err
+	}}
+	defer transport.CloseIdleConnections()
+	under(t, &ahead, func(ctx context.Context) {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/charges", strings.NewReader(strings.Repeat(piece, 200<<10/len(piece))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := (&http.Client{Transport: guard.Transport(transport)}).Do(r)
+		if err == nil {
+			response.Body.Close()
+		}
+		if err == nil || errors.Is(err, idem.ErrLeaseOver) {
+			t.Errorf("%v, want an error that does not say that nothing was sent", err)
+		}
+	})
+	server.Close() // waits for what it serves
+	if whole.Load() != 0 || ahead.Load() == 0 {
+		t.Errorf("%d whole requests, want none; frozen: %v", whole.Load(), ahead.Load() != 0)
+	}
+}
+
+// making is a body that a process makes while it is sent.
+type making struct {
+	io.Reader
+	made func()
+}
+
+func (m making) Read(p []byte) (int, error) {
+	m.made()
+	return m.Reader.Read(p)
+}
+
+// What makes a body may be frozen itself, while net/http waits for the next piece.
+func TestABodyThatIsMadeAfterTheLeaseStays(t *testing.T) {
+	var ahead atomic.Int64
+	var whole atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err == nil {
+			whole.Add(1)
+		}
+	}))
+	defer server.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	under(t, &ahead, func(ctx context.Context) {
+		made := making{strings.NewReader("{}"), func() { ahead.Store(3600) }}
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/charges", made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ContentLength = 2
+		response, err := (&http.Client{Transport: guard.Transport(transport)}).Do(r)
+		if err == nil {
+			response.Body.Close()
+		}
+		if err == nil || errors.Is(err, idem.ErrLeaseOver) {
+			t.Errorf("%v, want an error that does not say that nothing was sent", err)
+		}
+	})
+	server.Close() // waits for what it serves
+	if whole.Load() != 0 {
+		t.Errorf("%d whole requests, want none", whole.Load())
+	}
+}
+
 // resending is a transport that sends a request again when its connection breaks, as net/http does.
 type resending struct{ between func() }
 
@@ -304,6 +446,84 @@ func TestAHeadThatIsAboutToLeaveIsNotCalledUnsent(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("the head never left: this shows nothing")
 	}
+}
+
+// Over HTTP/2 the last look at the context comes before the first hook that tells of the head. A process that is held up in between sends
+// the head after its caller has heard that the context has ended.
+func TestACallThatEndsWithItsConnectionAtHandIsNotCalledUnsent(t *testing.T) {
+	under(t, new(atomic.Int64), func(ctx context.Context) {
+		ctx, end := context.WithCancelCause(ctx)
+		defer end(nil)
+		base := roundTripper(func(r *http.Request) (*http.Response, error) { // as HTTP/2 does
+			trace := httptrace.ContextClientTrace(r.Context())
+			trace.GetConn("provider.example:443")
+			trace.GotConn(httptrace.GotConnInfo{})
+			end(idem.ErrLeaseOver) // as a handler's context ends
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://provider.example/charges/ch_1/capture", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = guard.Transport(base).RoundTrip(r); err == nil || errors.Is(err, idem.ErrLeaseOver) {
+			t.Errorf("%v, want an error that does not say that nothing was sent", err)
+		}
+	})
+}
+
+// A connection that breaks may have carried the request: what is stopped when net/http sends it again is not called unsent.
+func TestACallThatIsStoppedWhenItIsSentAgainIsNotCalledUnsent(t *testing.T) {
+	var ahead atomic.Int64
+	var charges atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			return // makes the connection a reused one
+		}
+		charges.Add(1) // charged, then the connection closes without an answer
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		conn.Close()
+	}))
+	defer server.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	under(t, &ahead, func(ctx context.Context) {
+		client := &http.Client{Transport: guard.Transport(transport)}
+		first, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		heads := 0
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaderField: func(name string, _ []string) {
+			if name != "Host" {
+				return
+			}
+			if heads++; heads == 2 {
+				ahead.Store(3600)
+			}
+		}})
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/charges/ch_1/capture", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Idempotency-Key", "k") // net/http sends again what has one
+		response, err = client.Do(r)
+		if err == nil {
+			response.Body.Close()
+		}
+		if err == nil || errors.Is(err, idem.ErrLeaseOver) || heads != 2 || charges.Load() != 1 {
+			t.Errorf("%v after %d heads and %d charges, want an error that does not say that nothing was sent after 2 and 1", err, heads, charges.Load())
+		}
+	})
 }
 
 // roundTripper makes one of a function.

@@ -24,7 +24,7 @@ func TestAStorySaysInEveryStateThatItWasObserved(t *testing.T) {
 		only  bool
 		says  string
 	}{
-		"unknown":            {idem.KindWrapped, storage.StateUnknown, observed, false, "release: where nothing happened, and nothing of it can still arrive; it was observed, so that it must be released once more"},
+		"unknown":            {idem.KindWrapped, storage.StateUnknown, observed, false, "release: where nothing happened, and nothing of it can still arrive; possible from 2026-11-21T12:02:02Z on; it was observed, so that it must be released once more"},
 		"a living holder":    {idem.KindAtomic, storage.StateInProgress, living, false, "release: fences its holder off; it was observed, so that it must be released once more"},
 		"a dead holder":      {idem.KindAtomic, storage.StateInProgress, observed, true, "it was observed, so that it must be released once more"},
 		"a wrapped holder":   {idem.KindWrapped, storage.StateInProgress, living, false, "wait: its handler may run until"},

@@ -208,6 +208,28 @@ func TestContractRefuses(t *testing.T) {
 	}
 }
 
+// What the handler of a wrapped operation sent last may be under way, or not be listed yet, and the handler may be frozen before it sends it:
+// a release before that is over lets the retry do it a second time.
+func TestAnUnknownRecordIsReleasedOnceItsAbsenceIsProof(t *testing.T) {
+	w := newWorld(t)
+	r := w.record(idem.KindWrapped, storage.StateUnknown)
+	proof := noon.Add(122 * time.Second) // after its lease: the longest request, the allowance for a freeze, and the clocks' difference
+	w.now = noon.Add(10 * time.Second)
+	if next, want := w.advice(r.OperationID), "possible from "+proof.Format(time.RFC3339)+" on"; !strings.Contains(next, want) {
+		t.Errorf("next is\n%s\nwant that a release is %s", next, want)
+	}
+	for _, c := range []struct {
+		at   time.Time
+		want storage.State
+	}{{w.now, storage.StateUnknown}, {proof.Add(-time.Millisecond), storage.StateUnknown}, {proof, storage.StateFailedRetryable}} {
+		w.now = c.at
+		result, err := w.desk.Release(t.Context(), r.OperationID, because(operator.SeenRecord(r)))
+		if early := c.at.Before(proof); early != (result.State == operator.EntryRefused) || early != errors.Is(err, operator.ErrRefused) || w.recordState(r.Key) != c.want {
+			t.Errorf("at %v: %+v, %v; the record is %s, want %s", c.at.Sub(noon), result, err, w.recordState(r.Key), c.want)
+		}
+	}
+}
+
 func TestReconcileAndSweepNow(t *testing.T) {
 	w := newWorld(t)
 	m, r, stuck := w.message("acme", unknown), w.record(idem.KindWrapped, storage.StateUnknown), w.message("acme", func(*storage.Message) {})

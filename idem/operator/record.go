@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -20,10 +21,14 @@ func (d *Desk) ResolveRecord(ctx context.Context, id idem.OperationID, response 
 }
 
 // Release makes a record's key executable again: of a wrapped operation that is unknown and of which nothing happened, or of
-// any other that is held, whose holder is fenced off. What was observed is released twice: see [idem.Engine.Free].
+// any other that is held, whose holder is fenced off. What was observed is released twice: see [idem.Engine.Free]. An operation that
+// is unknown is [ErrRefused] until [outbox.Runner.Absence]: before that, nobody can know that nothing happens any more.
 func (d *Desk) Release(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
 	would := func(r storage.Record) string { return "let the next request with its key execute" + releasedTwice(r) }
 	return d.onRecord(ctx, "release", id, would, ch, func(ctx context.Context, r storage.Record) (string, error) {
+		if from := d.runner.Absence(r); r.State == storage.StateUnknown && d.now().Before(from) {
+			return "", fmt.Errorf("%w: a request of its handler may be under way until %s", ErrRefused, from.Format(time.RFC3339))
+		}
 		next, err := d.cfg.Engine.Free(ctx, r.Tenant, id, r.Revision, "released: "+ch.Reason)
 		return string(next.State), admitted("released", r, err)
 	})

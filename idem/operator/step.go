@@ -201,7 +201,7 @@ func (d *Desk) nextOfRecord(r storage.Record) []Step {
 			step("release", "where nothing was executed, under whatever operation id; look once no instance observes any more, and what the last one began can't arrive any more%s", twice),
 		}
 	case r.State == storage.StateUnknown:
-		return []Step{step("reconcile", "asks its Probe, where it has one"), step("resolve", "with the answer that its handler would have given"), step("release", "where nothing happened, and nothing of it can still arrive%s", twice)}
+		return []Step{step("reconcile", "asks its Probe, where it has one"), step("resolve", "with the answer that its handler would have given"), step("release", "where nothing happened, and nothing of it can still arrive; possible from %s on%s", d.runner.Absence(r), twice)}
 	case r.LeaseDead(d.now()) && r.Kind == idem.KindWrapped && !r.SafeToRunAgain:
 		return []Step{step("sweep", "makes it unknown, as its schedule does every minute")}
 	case r.LeaseDead(d.now()):

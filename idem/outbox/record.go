@@ -146,7 +146,7 @@ func (q *question) ask(ctx context.Context, seen storage.Record) (found idem.Res
 		q.answered = true
 		return finding.Response, false, nil
 	case Absent:
-		if q.answered = true; q.asked.Before(q.provable(seen)) {
+		if q.answered = true; q.asked.Before(q.Absence(seen)) {
 			q.decision = DecisionEarly
 		}
 		return found, true, nil
@@ -167,9 +167,9 @@ func executed(finding Finding) error {
 	return nil
 }
 
-// provable is from when on absence proves something: what the holder sent last has arrived by then, and is listed; also where
-// the holder was frozen before it sent it.
-func (r *Runner) provable(seen storage.Record) time.Time {
+// Absence returns the time from which it is proof that nothing is there of a wrapped operation that is unknown: what its holder sent
+// last has arrived by then, and is listed; also where the holder was frozen before it sent it. The runner must have an engine.
+func (r *Runner) Absence(seen storage.Record) time.Time {
 	return seen.LeaseUntil.Add(r.cfg.LongestRequest + r.cfg.ListingDelay + r.engine.FreezeAllowance() + r.cfg.ClockSkew)
 }
 
@@ -181,7 +181,7 @@ const reminderEvery = 24 * time.Hour
 // between a place and the look at it is due. Nobody else's write is lost: the fence admits the row that was seen alone. Two that
 // ask at once may tell a person twice; so may one whose write is lost, which asks again at the next run.
 func (r *Runner) postpone(ctx context.Context, seen storage.Record, decision Decision, asked time.Time) error {
-	now, provable := r.now(), r.provable(seen)
+	now, provable := r.now(), r.Absence(seen)
 	at, first := now.Add(r.probePause(asked.Sub(provable))), provable.Add(reminderEvery)
 	switch {
 	case decision == DecisionUnasked: // a release that knows whom to ask may come any time

@@ -40,6 +40,12 @@ var ledgers = []Mutant{
 	{Name: "a call that nobody may repeat goes out over an idle connection", File: "functions/internal/payments/provider.go", Old: "	fresh.DisableKeepAlives = true\n", New: ""},
 }
 
+// credentials: what the provider's credential is read with.
+var credentials = []Mutant{
+	{Name: "the connection to a secret's host is the call's", File: "functions/internal/credential/credential.go", Old: "context.WithTimeout(context.Background(), readTimeout)", New: "context.WithTimeout(context.WithoutCancel(ctx), readTimeout)"},
+	{Name: "the reading of a credential outlives its call", File: "functions/internal/credential/credential.go", Old: "	stop := context.AfterFunc(ctx, cancel)\n", New: "	stop := context.AfterFunc(ctx, func() {})\n"},
+}
+
 // resources: whose request it is. It takes some hundred stories until two clients of one key ask for refunds of two payments.
 var resources = []Mutant{
 	{Name: "stories: another payment's refund is the same request", File: "idem/middleware/selection.go", Old: "		values = append(values, value)\n", New: "		values = append(values, value[:0])\n"},

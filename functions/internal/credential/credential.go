@@ -120,12 +120,15 @@ func (c *Credentials) current(ctx context.Context) string {
 	return c.known[0]
 }
 
-// renew reads the secret again; it lets go of the lock meanwhile.
+// renew reads the secret again; it lets go of the lock meanwhile. The reading ends with the call, and has none of the values of its context:
+// by those package call hears of the call's own connection, and would take the connection to the secret's host for it.
 func (c *Credentials) renew(ctx context.Context, now time.Time) {
 	c.reading, c.read, c.due = true, now, now.Add(pause)
 	c.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	known, err := readFrom(ctx, c.cfg.Source)
+	reading, cancel := context.WithTimeout(context.Background(), readTimeout)
+	stop := context.AfterFunc(ctx, cancel)
+	known, err := readFrom(reading, c.cfg.Source)
+	stop()
 	cancel()
 	c.mu.Lock()
 	c.reading = false

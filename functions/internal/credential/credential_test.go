@@ -120,26 +120,78 @@ func TestAClockThatIsSetBackKeepsNoCredential(t *testing.T) {
 	}
 }
 
-// A call whose time is used up by the reading of its credential never left: it counts as no attempt, and is open nowhere.
-func TestACallWithoutTimeForItsCredentialWasNeverSent(t *testing.T) {
-	w := newWorld(t)
-	w.holds("old")
-	transport := w.client().Transport
-	w.secret = func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }
-	w.now = w.now.Add(5 * time.Minute)
+// calls makes one call of the provider with its credential, once that is due.
+func (w *world) calls(within time.Duration) outbox.Outcome {
+	w.Helper()
 	statuses := map[int]call.Class{}
 	for _, status := range []int{400, 401, 403, 404, 409, 422, 429} {
 		statuses[status] = call.Ambiguous
 	}
-	client, err := call.New(call.Config{Transport: transport, Statuses: statuses})
+	read := w.secret
+	w.holds("old")
+	client, err := call.New(call.Config{Transport: w.client().Transport, Statuses: statuses})
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	w.secret, w.now = read, w.now.Add(5*time.Minute)
+	ctx, cancel := context.WithTimeout(w.Context(), within)
 	defer cancel()
-	outcome := client.Post(ctx, call.Request{URL: w.server.URL, Key: "op_1.1", Body: []byte("{}")})
+	return client.Post(ctx, call.Request{URL: w.server.URL, Key: "op_1.1", Body: []byte("{}")})
+}
+
+// A call whose time is used up by the reading of its credential never left: it counts as no attempt, and is open nowhere.
+func TestACallWithoutTimeForItsCredentialWasNeverSent(t *testing.T) {
+	w := newWorld(t)
+	var ended error
+	w.secret = func(ctx context.Context) (string, error) { <-ctx.Done(); ended = ctx.Err(); return "", ended }
+	outcome := w.calls(50 * time.Millisecond)
 	if o, ok := outcome.(outbox.NotExecuted); !ok || !o.Unsent || len(w.sent) != 0 {
 		t.Errorf("%#v after %d requests, want one that was never sent", outcome, len(w.sent))
+	}
+	if !errors.Is(ended, context.Canceled) { // and not by its own bound
+		t.Errorf("the reading ended with %v, want it to end with its call", ended)
+	}
+}
+
+// The connection to the secret's host is not the provider's: a call that got no further never left.
+func TestTheReadingOfACredentialIsNotTakenForTheCall(t *testing.T) {
+	for name, c := range map[string]struct {
+		hangs  bool
+		within time.Duration
+	}{
+		"it takes all of the call's time":                {true, 200 * time.Millisecond},
+		"the provider can't be reached after it answers": {false, 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.server.Close()
+			asked := 0
+			secrets := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				if asked++; c.hangs {
+					<-r.Context().Done()
+				}
+				_, _ = io.WriteString(rw, "new")
+			}))
+			defer secrets.Close()
+			w.secret = func(ctx context.Context) (string, error) {
+				r, err := http.NewRequestWithContext(ctx, http.MethodGet, secrets.URL, http.NoBody)
+				if err != nil {
+					return "", err
+				}
+				res, err := http.DefaultClient.Do(r)
+				if err != nil {
+					return "", err
+				}
+				defer res.Body.Close()
+				text, err := io.ReadAll(res.Body)
+				return string(text), err
+			}
+			outcome := w.calls(c.within)
+			secrets.Close() // waits for what it serves
+			if o, ok := outcome.(outbox.NotExecuted); !ok || !o.Unsent || asked != 1 {
+				t.Errorf("%#v, and the secret was asked for %d times; want a call that was never sent, and once", outcome, asked)
+			}
+		})
 	}
 }
 

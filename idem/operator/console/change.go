@@ -122,6 +122,7 @@ var (
 			},
 			not: []string{
 				"Nothing executes now: the client, or its retry, has to come.",
+				"It is refused for an operation that is unknown while a request of its handler may be under way.",
 				"What was observed is released twice. Its first release leaves it only observed: where its policy is enforced, its key executes nothing until you know of no other request that was executed beside it, and release it again.",
 				"It is not checked that nothing happened. If the handler of a wrapped operation did do what it was asked for, or still does it, the next request does it a second time: what it writes by itself is not fenced.",
 			},

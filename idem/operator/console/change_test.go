@@ -138,7 +138,8 @@ func TestEveryOfferIsMadeByTheDesk(t *testing.T) {
 		"close":              {"close", func(w *world) idem.OperationID { return w.operation(deferred, pending) }, url.Values{}, "fails with operation_closed", operator.EntryDone},
 		"close too early":    {"close", func(w *world) idem.OperationID { return w.operation(deferred, unknown) }, url.Values{}, "fails with operation_closed", operator.EntryRefused},
 		"resolve a record":   {"resolve", func(w *world) idem.OperationID { return w.operation(wrapped) }, url.Values{"status": {"201"}, "body": {secret}, "type": {"text/plain"}}, "a body of 9 bytes, text/plain", operator.EntryDone},
-		"release":            {"release", func(w *world) idem.OperationID { return w.operation(wrapped) }, url.Values{}, "does it a second time", operator.EntryDone},
+		"release":            {"release", func(w *world) idem.OperationID { return w.operation(abandoned) }, url.Values{}, "does it a second time", operator.EntryDone},
+		"release too early":  {"release", func(w *world) idem.OperationID { return w.operation(wrapped) }, url.Values{}, "does it a second time", operator.EntryRefused},
 		"reconcile a record": {"reconcile", func(w *world) idem.OperationID { return w.operation(wrapped) }, url.Values{}, "Probe is asked", operator.EntryDone},
 		"cache-bust": {"cache-bust", func(w *world) idem.OperationID {
 			return w.operation(func(r *storage.Record) { completed(r); r.Kind, r.RecordOnly = idem.KindAtomic, true })
@@ -283,7 +284,7 @@ func TestAChangeThatFailsMayHaveBeenMade(t *testing.T) {
 // A browser that goes away in the middle of a change does not end it.
 func TestAChangeDoesNotEndWithItsBrowser(t *testing.T) {
 	w := newWorld(t)
-	id := w.operation(wrapped)
+	id := w.operation(abandoned)
 	b := w.served()
 	plan := b.post(http.StatusSeeOther, "/change", b.offered(id, "release"))
 	ctx, leave := context.WithCancel(t.Context())

@@ -147,6 +147,9 @@ func wrapped(r *storage.Record) {
 	r.State, r.Kind, r.Operation, r.LeaseUntil, r.Response = storage.StateUnknown, idem.KindWrapped, "orders.import", noon, idem.Response{}
 }
 
+// abandoned is a record like wrapped, whose absence can be proof by now.
+func abandoned(r *storage.Record) { wrapped(r); r.LeaseUntil = noon.Add(-time.Hour) }
+
 func delivered(m *storage.Message) {
 	m.State, m.Epoch, m.Owner, m.Attempts, m.Reference, m.LastOutcome = storage.MessageDelivered, 1, "worker", 1, "ch_1", "delivered"
 	m.FirstClaimedAt, m.DoneAt = noon.Add(time.Second), noon.Add(2*time.Second)

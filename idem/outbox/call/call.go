@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -54,9 +55,16 @@ type Config struct {
 	// error of any other one, such as an adapter of another HTTP library, the outcome is [outbox.Ambiguous]. A transport that
 	// fails before it sends anything, such as one without a credential, returns an error that is [ErrNotSent].
 	//
-	// The clocks are looked at when there is a connection, and over HTTP/1.1 once more right before the request leaves. Over HTTP/2 a
-	// process that is frozen in between sends the request's head after its deadline, and then ends it: its body never leaves. Where a
-	// provider without keys acts on a path alone, such as a capture, choose a transport without HTTP/2.
+	// It must not make requests of its own, such as one for a token, with the request's context, or with one that has its values: their
+	// connections would be taken for the request's. Where it looks for connections to other hosts than the request's, such as a proxy,
+	// and reads the body before it has one, a request whose connection failed counts as ambiguous.
+	//
+	// The clocks are looked at when there is a connection, over HTTP/1.1 once more right before the request leaves, and at each piece
+	// of its body. Over HTTP/2 a process that is frozen with the connection at hand sends the request's head after its deadline, and
+	// then ends it: its body never leaves. Where a provider without keys acts on a path alone, such as a capture, choose a transport
+	// without HTTP/2. The last piece that was read in time may leave late where the process is frozen before it is written. It is
+	// 32 KiB over HTTP/1.1, which are written at once, and over HTTP/2 a frame, 16 KiB where the server allows no more, which may
+	// wait for its turn: a shorter body is all in it.
 	Transport http.RoundTripper
 	// BodyBytesMax bounds the provider's answer; a longer one is ambiguous. Default [outbox.EvidenceBytesMax]
 	// (72 KiB), which is what a message keeps as evidence.
@@ -125,8 +133,8 @@ type Request struct {
 //   - Any other status, time-outs, lost connections, unreadable answers: [outbox.Ambiguous].
 //   - A request that can't be made, such as one without a body: [outbox.Refused].
 //
-// The context's end bounds it. A process that was frozen until after its deadline sends nothing, and the outcome is ambiguous unless
-// that was seen at once. See Config.Transport for HTTP/2.
+// The context's end bounds it. A process that was frozen until after its deadline sends nothing more, and the outcome is ambiguous
+// unless that was seen at once. Config.Transport says what may leave all the same.
 func (c *Client) Post(ctx context.Context, r Request) outbox.Outcome {
 	late := c.late(ctx)
 	looks, ctx, stop := lastlook.New(ctx, late)
@@ -148,7 +156,7 @@ func (c *Client) Post(ctx context.Context, r Request) outbox.Outcome {
 		err = errLate
 	}
 	switch {
-	case err != nil && unsent(looks, err, c.standard() && !body.Begun()):
+	case err != nil && c.unsent(looks, req.URL, body.Begun(), err):
 		return outbox.NotExecuted{Unsent: true, Cause: fmt.Errorf("call: never sent: %w", err)}
 	case err != nil:
 		return outbox.Ambiguous{Cause: fmt.Errorf("call: %w", err)}
@@ -161,10 +169,17 @@ func (c *Client) Post(ctx context.Context, r Request) outbox.Outcome {
 var ErrNotSent = errors.New("call: the transport sent nothing")
 
 // unsent says that a request which ended in the error was never sent: without a connection nothing can have been, after a refused
-// dial, an unknown name, a failed handshake. idle says that net/http's own transport did not begin to read the body: it refuses
-// some requests before it looks for a connection.
-func unsent(looks *lastlook.Looks, err error, idle bool) bool {
-	return !looks.Connected.Load() && (looks.Asked.Load() || idle || errors.Is(err, ErrNotSent))
+// dial, an unknown name, a failed handshake.
+func (c *Client) unsent(looks *lastlook.Looks, to *url.URL, begun bool, err error) bool {
+	switch {
+	case looks.Connected.Load():
+		return false
+	case looks.AskedFor(to) || errors.Is(err, ErrNotSent):
+		return true
+	}
+	// It may have looked for a proxy, or made a request of its own and sent this one by a library without hooks: that one has read the body.
+	// net/http's own transport refuses some requests before it looks for anything, and reads no body without a connection.
+	return !begun && (looks.Asked.Load() || c.standard())
 }
 
 // standard says that the transport is net/http's own. http.DefaultTransport may be replaced at any time.

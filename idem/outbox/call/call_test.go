@@ -321,6 +321,7 @@ func TestPostKnowsWhatWasNeverSent(t *testing.T) {
 		"header that can't be sent":    {closed, plain, http.Header{"X-Other": {"a\nb"}}, 0},
 		"proxy that refuses to tunnel": {"https://provider.invalid", proxied(refuses.URL), nil, 0},
 		"proxy that is not there":      {"https://provider.invalid", proxied(closed), nil, 0},
+		"the same, behind a wrapper":   {"https://provider.invalid", roundTripper(proxied(closed).RoundTrip), nil, 0},
 		"proxy that nobody knows":      {"https://provider.invalid", proxied("http://[::1"), nil, 0},
 		"unknown name": {"http://provider.invalid", by(func(tr *http.Transport) {
 			nobody := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no resolver") }}
@@ -342,6 +343,14 @@ func TestPostKnowsWhatWasNeverSent(t *testing.T) {
 			r = r.Clone(r.Context())
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			return plain.RoundTrip(r)
+		}), nil, 0},
+		"the same, at the port of its scheme": {"http://127.0.0.1", roundTripper(func(r *http.Request) (*http.Response, error) {
+			if _, err := io.ReadAll(r.Body); err != nil {
+				return nil, err
+			}
+			return by(func(tr *http.Transport) {
+				tr.DialContext = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") }
+			}).RoundTrip(r)
 		}), nil, 0},
 		"a transport that says so": {closed, roundTripper(func(*http.Request) (*http.Response, error) {
 			return nil, fmt.Errorf("no credential: %w", call.ErrNotSent)
@@ -390,6 +399,18 @@ func TestWhatATransportOfAnotherLibrarySentIsNotNeverSent(t *testing.T) {
 			charges++
 			httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{})
 			return nil, call.ErrNotSent // what it had a connection for may be sent, whatever it says
+		})},
+		"one that gets no token first": {"http://provider.invalid", roundTripper(func(r *http.Request) (*http.Response, error) {
+			token, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://token.invalid", http.NoBody)
+			if err != nil {
+				return nil, err
+			}
+			refused := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") }}
+			if response, err := refused.RoundTrip(token); err == nil {
+				response.Body.Close()
+				t.Error("it got a token: this shows nothing")
+			}
+			return lost(true)(r)
 		})},
 	} {
 		charges = 0
@@ -622,6 +643,58 @@ func TestACallThatWasFrozenNeverLeaves(t *testing.T) {
 				t.Errorf("%T (%v) after %d requests, %d of them whole; want %T after %d, %d", got, got, heads.Load(), whole.Load(), c.want, c.heads, c.whole)
 			}
 		})
+	}
+}
+
+// writes is a connection that tells of what was written to it.
+type writes struct {
+	net.Conn
+	wrote func([]byte)
+}
+
+func (c writes) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.wrote(p[:n])
+	return n, err
+}
+
+// A long body leaves in pieces. Of a process that is frozen between two of them the rest stays here: a provider that has the whole of it
+// acts, and others may have called meanwhile.
+func TestTheRestOfALongBodyStaysOnceItsCallIsOver(t *testing.T) {
+	for frozen, want := range map[time.Duration]outbox.Outcome{time.Second: outbox.Delivered{}, time.Hour: outbox.Ambiguous{}} {
+		var whole, ahead atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, err := io.ReadAll(r.Body); err != nil {
+				return
+			}
+			whole.Add(1)
+			w.WriteHeader(http.StatusCreated)
+			_, _ = io.WriteString(w, `{"id":"ch_1"}`)
+		}))
+		const piece = "piece"
+		transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, address)
+			return writes{conn, func(p []byte) {
+				if bytes.HasPrefix(p, []byte(piece)) {
+					ahead.Store(int32(frozen / time.Second))
+				}
+			}}, err
+		}}
+		client := newClient(t, call.Config{Transport: transport, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load()) * time.Second) }})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		r := request(server.URL)
+		r.Body = bytes.Repeat([]byte(piece), 200<<10/len(piece))
+		got := client.Post(ctx, r)
+		cancel()
+		transport.CloseIdleConnections()
+		server.Close() // waits for what it serves
+		made := int32(0)
+		if frozen < time.Minute {
+			made = 1
+		}
+		if reflect.TypeOf(got) != reflect.TypeOf(want) || whole.Load() != made || ahead.Load() == 0 {
+			t.Errorf("frozen for %v: %T (%v), %d whole requests; want %T and %d", frozen, got, got, whole.Load(), want, made)
+		}
 	}
 }
 
