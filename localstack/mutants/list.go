@@ -49,6 +49,7 @@ var (
 	ofQueue       = []Tests{{Packages: "./idem/outbox/sqsqueue"}}
 	ofPayments    = []Tests{{Packages: "./functions/internal/payments", Run: "Webhook|Redirect|TestProbeJudges|SomethingElse|AnotherKey"}}
 	ofBalances    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "Account"}}
+	ofCutOvers    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "CutOver"}}
 	ofLosses      = []Tests{{Packages: "./functions/internal/drift", Run: "^TestWhat|Redriven"}}
 	ofMiddles     = []Tests{{Packages: "./functions/internal/payments", Run: "TornInItsMiddle|TornEnd|GivenUpPayout"}}
 	ofAPIKeys     = []Tests{{Packages: "./functions/internal/apikey"}}
@@ -70,7 +71,7 @@ func Listed() []Mutant {
 		of(ofCall, calls), of(ofGuard, guards), of(ofOutbox, outcomes), of(ofOutbox, reminders), of(ofOutbox, remainders), of(ofMiddleware, replays), of(ofFunction, functions), of(ofEngine, executions), of(ofSeal, seals), of(ofCache, caches), of(ofClient, journals), of(ofPython, pythons),
 		of(ofMiddleware, comparisons), of(ofScope, bounds), of(ofFront, fronts), of(ofOperator, stories), of(ofStore, wires), of(ofQueue, holds), of(ofPayments, acknowledgements), of(ofAPIKeys, apiKeys), of(ofStage, productions), of(ofApplication, applications),
 		of(ofSimulator, removals), of(ofLateStories, removalsOfLeases), of(ofSimulator, compared), of(ofManyStories, resources),
-		of(ofExamples, mountings), of(ofMiddleware, refusals), of(ofLosses, losses), of(ofMiddles, middles), of(ofBalances, balances),
+		of(ofExamples, mountings), of(ofMiddleware, refusals), of(ofLosses, losses), of(ofMiddles, middles), of(ofBalances, balances), of(ofCutOvers, cutOvers),
 		of(ofLedger, ledgers), of(ofPages, pages), of(ofDeadlines, deadlines),
 	)
 }

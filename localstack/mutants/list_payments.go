@@ -51,6 +51,11 @@ var losses = []Mutant{
 	{Name: "a redriven charge has no row", File: "functions/internal/drift/untraced.go", Old: "const olderRows = WindowMax\n", New: "const olderRows = 0\n"},
 }
 
+// cutOvers: what a person may do before anybody has said up to when data was lost.
+var cutOvers = []Mutant{
+	{Name: "a person's command is not told that records were lost", File: "functions/cmd/idemctl/main.go", Old: "	cfg.Out, cfg.Terminal, cfg.KeyTimeout", New: "	cfg.LostRecords = false\n	cfg.Out, cfg.Terminal, cfg.KeyTimeout"},
+}
+
 // middles: what is made again of a chain that a loss has torn in its middle.
 var middles = []Mutant{
 	{Name: "a chain that is torn in its middle is there", File: "functions/internal/payments/outcome.go", Old: "	return last.DoneAt.Before(before), last, nil\n", New: "	return false, last, nil\n"},
