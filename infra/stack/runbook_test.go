@@ -92,6 +92,33 @@ func TestRunbooksLookAtTheLiveAlias(t *testing.T) {
 	}
 }
 
+// An alarm on how many messages are in a queue ends when nobody has to look any more: by a command of its runbook that takes them out, or by
+// itself within a day.
+func TestAnAlarmOnWhatIsInAQueueEnds(t *testing.T) {
+	_, sections := chapter(t)
+	empties := map[string]bool{}
+	for _, section := range sections {
+		for _, name := range alarmsIn(section) {
+			empties[name] = empties[name] || strings.Contains(section, "idemctl redrive --dead-letters")
+		}
+	}
+	template, seen := synthesize(t, "http-gateway"), 0
+	for id, a := range template.alarms(t) {
+		if a.MetricName != "ApproximateNumberOfMessagesVisible" {
+			continue
+		}
+		seen++
+		queue, _, _ := strings.Cut(plain(a.Dimensions[0].Value), ".")
+		kept := template.of("AWS::SQS::Queue")[queue].Properties["MessageRetentionPeriod"]
+		if seconds, ok := kept.(float64); !empties[a.runbook] && (!ok || seconds > 24*60*60) {
+			t.Errorf("%s rings for %v s after its cause, and no command of its runbook takes anything out of %s", id, kept, queue)
+		}
+	}
+	if seen < 2 {
+		t.Errorf("%d alarms on queues were looked at", seen)
+	}
+}
+
 // docs/operator.md: who is called at night finds what the alarm means and what to do; and no runbook is of an alarm that is not there.
 func TestEveryAlarmHasARunbook(t *testing.T) {
 	rows, headings := runbooks(t)
