@@ -50,7 +50,7 @@ var (
 	ofPayments    = []Tests{{Packages: "./functions/internal/payments", Run: "Webhook|Redirect|TestProbeJudges|SomethingElse|AnotherKey"}}
 	ofBalances    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "Account"}}
 	ofCutOvers    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "CutOver"}}
-	ofLosses      = []Tests{{Packages: "./functions/internal/drift", Run: "^TestWhat|Redriven"}}
+	ofLosses      = []Tests{{Packages: "./functions/internal/drift ./functions/internal/drift/hourly", Run: "^TestWhat|Redriven|HoweverLate"}}
 	ofMiddles     = []Tests{{Packages: "./functions/internal/payments", Run: "TornInItsMiddle|TornEnd|GivenUpPayout"}}
 	ofAPIKeys     = []Tests{{Packages: "./functions/internal/apikey"}}
 	ofLedger      = []Tests{{Packages: "./functions/internal/payments", Run: "Totals|BalancesFollow|Collecting|Fold|BeyondWhatThereIs|WithoutKeys"}}
