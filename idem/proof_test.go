@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -320,6 +321,45 @@ func TestAHandlerThatReachesRunMaxRaisesOneAlarm(t *testing.T) {
 			t.Errorf("%d alarms, want 1: %s", n, w.log)
 		}
 	})
+}
+
+// docs/operator.md "RunMax": a handler that ignores its context answers after RunMax, when its operation is unknown, or was released and
+// nobody has come since. Its answer is stored and completes the operation, so an operator stops its process before they decide.
+func TestAnAnswerAfterRunMaxCompletesTheOperation(t *testing.T) {
+	manual, err := os.ReadFile("../docs/operator.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const says = "If the handler ends with an answer after that, it is stored and completes the operation: stop its process before you decide."
+	if !strings.Contains(strings.Join(strings.Fields(string(manual)), " "), says) {
+		t.Errorf("docs/operator.md does not say: %s", says)
+	}
+	for _, released := range []bool{false, true} {
+		t.Run(fmt.Sprintf("released %t", released), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, _ := newFaultyWorld(t)
+				orders := w.register(idem.Operation{Kind: idem.KindWrapped})
+				w.want(w.do(orders, request("{}"), func(context.Context, *idem.Tx) (idem.Response, error) {
+					time.Sleep(20 * time.Minute)
+					w.runs++
+					if state, err := w.engine.ParkDead(t.Context(), w.only().Key); state != storage.StateUnknown || err != nil {
+						t.Errorf("the sweep: %q, %v", state, err)
+					}
+					if parked := w.only(); released {
+						if freed, err := w.engine.Free(t.Context(), parked.Tenant, parked.OperationID, parked.Revision, "nothing is there yet"); freed.State != storage.StateFailedRetryable || err != nil {
+							t.Errorf("the operator: %s, %v", freed.State, err)
+						}
+					}
+					return idem.Response{Status: 201, Body: []byte("charged")}, nil
+				}), idem.OutcomeExecuted, 201, "charged")
+				if state := w.only().State; state != storage.StateCompleted {
+					t.Errorf("the record is %s", state)
+				}
+				w.want(w.do(orders, request("{}"), w.effect(201, "twice")), idem.OutcomeReplayed, 201, "charged")
+				w.ran(1)
+			})
+		})
+	}
 }
 
 // A renewal whose reply is lost ends with the handler: its answer is more.

@@ -243,12 +243,12 @@ func (d *Desk) story(ctx context.Context, tenant string, id idem.OperationID, as
 	if s.Audit, err = d.about(ctx, id, begun); err != nil {
 		return s, err
 	}
-	loss, err := d.Loss(ctx)
+	lost, err := d.lostBefore(ctx)
 	if err != nil {
 		return s, err
 	}
-	s.RecordMayBeLost = r == nil && begun.Before(loss.RefuseBefore)
-	s.Steps = d.next(id, r, messages, loss.RefuseBefore)
+	s.RecordMayBeLost = r == nil && begun.Before(lost)
+	s.Steps = d.next(id, r, messages, lost)
 	s.Next = s.Advice(rfc3339)
 	if d.cfg.Application != nil {
 		if s.Application, err = d.cfg.Application(ctx, tenant, id, s.Messages); err != nil {

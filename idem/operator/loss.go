@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Loss is until when data may have been lost, as the table says it to every instance.
 type Loss struct {
 	// RefuseBefore is the zero time where it was never set.
 	RefuseBefore time.Time `json:"refuse_before,omitzero"`
+	// NotDated says that data was lost, and that nobody has said up to when: see [storage.ErrLossNotDated].
+	NotDated bool `json:"not_dated,omitempty"`
 }
 
 // ErrNotLater: a later instant than the one that was asked for stands already. Nothing was changed.
@@ -22,18 +26,42 @@ const lossAheadMax = 5 * time.Minute
 // Loss reads until when data may have been lost.
 func (d *Desk) Loss(ctx context.Context) (Loss, error) {
 	at, err := d.cfg.Store.RefuseBefore(ctx)
-	if err != nil {
+	switch {
+	case errors.Is(err, storage.ErrLossNotDated):
+		return Loss{NotDated: true}, nil
+	case err != nil:
 		return Loss{}, fmt.Errorf("operator: read RefuseBefore: %w", err)
 	}
-	return Loss{at}, nil
+	return Loss{RefuseBefore: at}, nil
+}
+
+// lostBefore is up to when data may have been lost, as what is there is looked at: up to now where nobody has said it. It is the zero time
+// where nothing was lost.
+func (d *Desk) lostBefore(ctx context.Context) (time.Time, error) {
+	loss, err := d.Loss(ctx)
+	if loss.NotDated {
+		return d.now(), err
+	}
+	return loss.RefuseBefore, err
+}
+
+// lossDated refuses a change while data was lost and nobody has said up to when. It would be decided as if nothing were lost: a message
+// that was restored would count as never called, and be cancelled or called again.
+func (d *Desk) lossDated(ctx context.Context) error {
+	loss, err := d.Loss(ctx)
+	if err == nil && loss.NotDated {
+		err = fmt.Errorf("%w: %w", ErrRefused, storage.ErrLossNotDated)
+	}
+	return err
 }
 
 // RefuseBefore says to every instance that data from before the instant may have been lost: nothing executes for keys that
 // are not proven younger, and messages that were created before may have been called. Nothing moves it back: an earlier
-// instant is [ErrNotLater], and one more than 5 minutes ahead an [*InvalidError].
+// instant is [ErrNotLater], and one more than 5 minutes ahead an [*InvalidError]. While data was lost and no instant is set, it is the
+// only change of the desk's own that is not [ErrRefused].
 func (d *Desk) RefuseBefore(ctx context.Context, at time.Time, ch Change) (Result, error) {
 	at = at.UTC()
-	return d.carry(ctx, ch, action{
+	return d.clerk.carry(ctx, ch, action{
 		name: "refuse-before", subject: "all", would: fmt.Sprintf("execute nothing for keys that are not proven younger than %s", at.Format(time.RFC3339Nano)),
 		judge: func(ctx context.Context) error { return d.settable(ctx, at) },
 		act: func(ctx context.Context) (string, error) {

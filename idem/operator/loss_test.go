@@ -1,11 +1,14 @@
 package operator_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -27,6 +30,106 @@ func TestAnOperatorsRedriveHeedsTheRow(t *testing.T) {
 		if result, err := w.desk.Redrive(t.Context(), m.ID, because(operator.SeenMessage(m))); err != nil || result.Outcome != string(want) {
 			t.Errorf("lost %v: %+v, %v; want %s", lost, result, err, want)
 		}
+	}
+}
+
+// undated is a store that knows that data was lost, until somebody says up to when.
+type undated struct{ *memstore.Store }
+
+func (u undated) RefuseBefore(ctx context.Context) (time.Time, error) {
+	at, err := u.Store.RefuseBefore(ctx)
+	if err == nil && at.IsZero() {
+		err = storage.ErrLossNotDated
+	}
+	return at, err
+}
+
+// docs/recovery.md "What keeps money from moving twice": before it is known up to when data was lost, nothing is changed but that. What was
+// restored would be taken for what was never called: cancelled, called again, or executed under its key again. All can be looked at.
+func TestNothingIsChangedBeforeItIsKnownUpToWhenDataWasLost(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Store = undated{w.store}
+	var err error
+	w.desk, err = operator.New(w.cfg)
+	w.ok(err)
+	waits, asked, given := w.message("acme", func(*storage.Message) {}), w.message("acme", unknown), w.message("acme", dead)
+	parked, wrong := w.record(idem.KindWrapped, storage.StateUnknown), w.record(idem.KindAtomic, storage.StateCompleted)
+	w.now = noon.Add(25 * time.Hour)
+	changes := map[string]func(operator.Change) (operator.Result, error){
+		"sweep":   func(c operator.Change) (operator.Result, error) { return w.desk.Sweep(t.Context(), c) },
+		"close":   func(c operator.Change) (operator.Result, error) { return w.desk.Close(t.Context(), waits.ID, c) },
+		"redrive": func(c operator.Change) (operator.Result, error) { return w.desk.Redrive(t.Context(), given.ID, c) },
+		"reconcile": func(c operator.Change) (operator.Result, error) {
+			return w.desk.ReconcileMessage(t.Context(), asked.ID, c)
+		},
+		"reconcile a record": func(c operator.Change) (operator.Result, error) {
+			return w.desk.ReconcileRecord(t.Context(), parked.OperationID, c)
+		},
+		"release": func(c operator.Change) (operator.Result, error) {
+			return w.desk.Release(t.Context(), parked.OperationID, c)
+		},
+		"cache-bust": func(c operator.Change) (operator.Result, error) {
+			return w.desk.CacheBust(t.Context(), wrong.OperationID, c)
+		},
+	}
+	seen := map[string]operator.Seen{
+		"close": operator.SeenMessage(waits), "redrive": operator.SeenMessage(given), "release": operator.SeenRecord(parked), "cache-bust": operator.SeenRecord(wrong),
+	}
+	unchanged := func(name string) {
+		t.Helper()
+		for m, want := range map[idem.MessageID]storage.MessageState{waits.ID: storage.MessagePending, asked.ID: storage.MessageUnknown, given.ID: storage.MessageDead} {
+			if got := w.stateOf(m); got != want {
+				t.Errorf("%s: a message that was %s is %s", name, want, got)
+			}
+		}
+		if p, c := w.recordState(parked.Key), w.recordState(wrong.Key); p != storage.StateUnknown || c != storage.StateCompleted {
+			t.Errorf("%s: the records are %s and %s", name, p, c)
+		}
+	}
+	for name, change := range changes {
+		for _, dry := range []bool{true, false} {
+			ch := because(seen[name])
+			ch.DryRun = dry
+			result, err := change(ch)
+			if !errors.Is(err, storage.ErrLossNotDated) || !operator.Refused(err) || !dry && result.State != operator.EntryRefused {
+				t.Errorf("%s, dry run %t: %+v, %v", name, dry, result, err)
+			}
+		}
+		unchanged(name)
+	}
+	if err := w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: given.ID}, because("")); !operator.Refused(err) {
+		t.Errorf("its letter: %v", err)
+	}
+	if err := w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: waits.OperationID.Message(9)}, because("")); !operator.Refused(err) { // it would be deleted
+		t.Errorf("the letter of a message that is not there: %v", err)
+	}
+	unchanged("letters")
+
+	if loss, err := w.desk.Loss(t.Context()); err != nil || !loss.NotDated {
+		t.Errorf("%+v, %v", loss, err)
+	}
+	if story, err := w.desk.Inspect(t.Context(), string(waits.ID)); err != nil || len(story.Messages) != 1 {
+		t.Errorf("%+v, %v", story, err)
+	}
+	if _, err := w.desk.RefuseBefore(t.Context(), w.now, because("")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.desk.Sweep(t.Context(), because("")); err != nil || w.stateOf(waits.ID) != storage.MessageUnknown {
+		t.Errorf("once it is known: %v, %s; it counts as called", err, w.stateOf(waits.ID))
+	}
+}
+
+// A record that is not there may be lost, whenever it was made, while nobody has said up to when data was.
+func TestARecordMayBeLostWhileTheLossIsNotDated(t *testing.T) {
+	w := newWorld(t)
+	m := w.recordless(dead)
+	w.cfg.Store = undated{w.store}
+	var err error
+	w.desk, err = operator.New(w.cfg)
+	w.ok(err)
+	story, err := w.desk.Inspect(t.Context(), string(m.ID))
+	if err != nil || !story.RecordMayBeLost || len(story.Next) == 0 || !strings.HasPrefix(story.Next[0], "look") {
+		t.Errorf("%+v, %v", story, err)
 	}
 }
 

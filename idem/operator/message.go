@@ -46,9 +46,9 @@ func (d *Desk) Close(ctx context.Context, id idem.MessageID, ch Change) (Result,
 
 // answerKnown refuses to end, or to start anew, a message whose record may have been lost: nobody knows whether its operation has its answer.
 func (d *Desk) answerKnown(ctx context.Context, m storage.Message, r *storage.Record) error {
-	loss, err := d.Loss(ctx)
-	if err == nil && recordMayBeLost(r, m, loss.RefuseBefore) {
-		err = fmt.Errorf("%w: its record is not there, and data from before %s may have been lost: make the record again first", ErrRefused, loss.RefuseBefore.Format(time.RFC3339))
+	lost, err := d.lostBefore(ctx)
+	if err == nil && recordMayBeLost(r, m, lost) {
+		err = fmt.Errorf("%w: its record is not there, and data from before %s may have been lost: make the record again first", ErrRefused, lost.Format(time.RFC3339))
 	}
 	return err
 }
@@ -140,14 +140,14 @@ func (d *Desk) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, ch C
 
 // gone is what the letter of a message that is not there comes to.
 func (d *Desk) gone(ctx context.Context) error {
-	loss, err := d.Loss(ctx)
+	lost, err := d.lostBefore(ctx)
 	switch {
 	case err != nil:
 		return err
-	case loss.RefuseBefore.IsZero():
+	case lost.IsZero():
 		return outbox.ErrMessageGone
 	}
-	return fmt.Errorf("%w: its message is not there, and data from before %s may have been lost: find out what became of it", ErrRefused, loss.RefuseBefore.Format(time.RFC3339))
+	return fmt.Errorf("%w: its message is not there, and data from before %s may have been lost: find out what became of it", ErrRefused, lost.Format(time.RFC3339))
 }
 
 // would says what a change does to a message.

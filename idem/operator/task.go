@@ -21,7 +21,14 @@ func (d *Desk) Do(ctx context.Context, t Task, ch Change) (Result, error) {
 	return d.clerk.Do(ctx, t, ch)
 }
 
-// carry makes a change of the library's.
+// carry makes a change of an operation, of a message, or of all that is due. It is refused before it is known up to when data was lost.
 func (d *Desk) carry(ctx context.Context, ch Change, a action) (Result, error) {
+	judge := a.judge
+	a.judge = func(ctx context.Context) error {
+		if err := d.lossDated(ctx); err != nil || judge == nil {
+			return err
+		}
+		return judge(ctx)
+	}
 	return d.clerk.carry(ctx, ch, a)
 }

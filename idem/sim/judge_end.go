@@ -152,12 +152,15 @@ func (w *world) judgeReminders() {
 }
 
 // judgeGone judges what is left when every retention is over: what only a person can end, and what lives as long as its resource. All
-// else that has ended is gone by now, a message a day after its record (docs/semantics.md "Chains").
+// else that has ended is gone by now, a message a day after its record (docs/semantics.md "Chains"), and so is a lease that may be taken
+// over (docs/design.md "Tables").
 func (w *world) judgeGone() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(w.judge.records)) {
-		switch r := w.judge.records[id]; {
+		switch r, k := w.judge.records[id], w.keyOf(id); {
+		case r.State == storage.StateInProgress && (!k.wrapped || k.safe) && w.overdue(r.LeaseUntil.Add(r.Retention+recordsStay)):
+			w.broken("expiry: the lease of %s was over long ago, and is never removed", k.name)
 		case r.State == storage.StateFailedRetryable:
 			w.broken("expiry: nothing happened of %s, and its key is held for ever", w.nameOf(id))
 		case r.State.Final() && !r.Expiry.ResourceBacked && w.overdue(latest(r.FreeAt, r.ExpiresAt.Add(r.Expiry.KeepFor)).Add(recordsStay)):

@@ -77,6 +77,13 @@ func TestWhatIsNeverRemovedIsMissed(t *testing.T) {
 			w.judge.records[r.Key] = r
 		}
 	}
+	leases := func(wrapped, safe bool) func(*world) {
+		return func(w *world) {
+			k := w.keys[0]
+			k.wrapped, k.safe = wrapped, safe
+			w.judge.records[k.id] = storage.Record{Key: k.id, OperationID: "op_1", State: storage.StateInProgress, LeaseUntil: beginning, Retention: retention}
+		}
+	}
 	messages := func(expiry storage.Expiry, states ...storage.MessageState) func(*world) {
 		return func(w *world) {
 			for n, state := range states {
@@ -95,6 +102,9 @@ func TestWhatIsNeverRemovedIsMissed(t *testing.T) {
 		"failed":                        {records(storage.StateFailed, storage.Expiry{}), retention + recordsStay},
 		"kept for longer":               {records(storage.StateCompleted, storage.Expiry{KeepFor: retention}), 2*retention + recordsStay},
 		"as long as its resource":       {records(storage.StateCompleted, storage.Expiry{ResourceBacked: true}), never},
+		"a lease":                       {leases(false, false), retention + recordsStay},
+		"a lease that is safe":          {leases(true, true), retention + recordsStay},
+		"a wrapped lease":               {leases(true, false), never},
 		"pending":                       {records(storage.StatePending, storage.Expiry{}), never},
 		"delivered":                     {messages(storage.Expiry{}, storage.MessageDelivered), retention + messagesStay},
 		"cancelled after a delivery":    {messages(storage.Expiry{}, storage.MessageDelivered, storage.MessageCancelled), retention + messagesStay},

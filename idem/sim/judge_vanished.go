@@ -56,7 +56,7 @@ func (w *world) judgeVanishedRecord(a *act, r storage.Record) {
 }
 
 func (w *world) judgeVanishedMessage(a *act, m storage.Message) {
-	id, until := short(string(m.ID)), m.DoneAt.Add(m.Retention+m.Expiry.KeepFor+messagesStay)
+	id, until := short(string(m.ID)), w.chainEnd(m).Add(m.Retention+m.Expiry.KeepFor+messagesStay)
 	r := w.judge.records[m.RecordKey]
 	own := r.OperationID == m.OperationID
 	switch now := w.removals(); {
@@ -69,6 +69,19 @@ func (w *world) judgeVanishedMessage(a *act, m storage.Message) {
 	case now.Before(until):
 		w.broken("expiry: message %s to %s is removed %v before its time", id, m.Topic, until.Sub(now))
 	}
+}
+
+// chainEnd is when the message's chain ended: messages go a day after their record, which is the end of the last of them. One that is detached
+// is alone, because its record had its answer before it was sent.
+func (w *world) chainEnd(m storage.Message) time.Time {
+	end := m.DoneAt
+	if m.Detached {
+		return end
+	}
+	for _, other := range w.messagesOf(storage.Record{OperationID: m.OperationID}) {
+		end = latest(end, other.DoneAt)
+	}
+	return end
 }
 
 func latest(all ...time.Time) time.Time { return slices.MaxFunc(all, time.Time.Compare) }

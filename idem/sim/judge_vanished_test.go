@@ -35,6 +35,19 @@ func TestARowThatVanishesTooEarlyIsMissed(t *testing.T) {
 			}
 		}
 	}
+	// later is a message whose operation has another one, which ended an hour later.
+	later := func(detached bool) func(*world) {
+		return func(w *world) {
+			for n, done := range []time.Time{beginning, beginning.Add(time.Hour)} {
+				m := storage.Message{
+					ID: storage.OperationID("op_1").Message(n + 1), Index: n + 1, RecordKey: w.keys[0].id, OperationID: "op_1", Detached: detached, State: storage.MessageDelivered, DoneAt: done, Retention: retention,
+				}
+				if w.judge.lastMessages[m.ID] = m; n == 0 {
+					w.judge.messages[m.ID] = m
+				}
+			}
+		}
+	}
 	gone := func(r *storage.Record) {
 		r.Expiry = storage.Expiry{KeepFor: retention, Gone: true}
 		r.FreeAt = r.FreeAt.Add(retention)
@@ -59,6 +72,8 @@ func TestARowThatVanishesTooEarlyIsMissed(t *testing.T) {
 		"a message that is dead":    {deferredKeys, message(storage.MessageDead, ""), never},
 		"a message of what pends":   {deferredKeys, message(storage.MessageDelivered, storage.StatePending), never},
 		"a message that has ended":  {deferredKeys, message(storage.MessageDelivered, ""), retention + messagesStay},
+		"the first of a chain":      {deferredKeys, later(false), time.Hour + retention + messagesStay},
+		"one of two that are apart": {deferredKeys, later(true), retention + messagesStay},
 		"a message with its record": {deferredKeys, message(storage.MessageDelivered, storage.StateCompleted), retention + messagesStay},
 	} {
 		t.Run(name, func(t *testing.T) {

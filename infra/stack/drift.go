@@ -31,7 +31,9 @@ const (
 	driftReceives = 5
 	// driftPieceRetention is longer than a piece waits: what is lost is sent again after a quarter of an hour.
 	driftPieceRetention = 4 * time.Hour
-	driftLetterDays     = 14 // SQS's most
+	// driftLetterDays is for how long a dead letter stays, and its alarm with it: nobody takes it out. It only names a piece, whose row says how
+	// far it has come, and which is sent again.
+	driftLetterDays = 1
 	// partsMax is the job's bound on the pieces of an hour, and partsDefault compares a million rows an hour.
 	partsMax     = 240
 	partsDefault = 4

@@ -74,7 +74,8 @@ var shiftedAtOnce = []string{"Drift"}
 
 // stopsRelease are the alarms that end every deployment: those that a release can cause by what it does with money, keys and rows.
 // They ring at the first line. What rings for a provider's sake alone (OutboxUnknown, EvidenceLate, WebhookContradicts), for people
-// (OutboxRedriven) or hours later (DriftFound) is not among them.
+// (OutboxRedriven) or hours later (DriftFound) is not among them. Nor is OutboxUnsent, but it ends the deployment of who calls: a release
+// with a wrong address of the provider looks no different from a provider that is down, and then no release is needed at once.
 //
 // CodeDeploy takes 10 alarms of a deployment group, so that one alarm, releaseHarm, stands for all of these.
 var stopsRelease = []string{
@@ -90,9 +91,9 @@ var stopsEvery = []string{"StoreRefused"}
 // stopsReleaseOf are the alarms that end the deployment of one function, beside those of every one and its own FunctionErrors and
 // ReleaseErrors.
 var stopsReleaseOf = map[string][]string{
-	accepts:      {"GatewayErrors", "StoreError"},
+	accepts:      {"GatewayErrors", "StoreError", "OutboxUnsent"},
 	"Authorizer": {"GatewayErrors"},
-	"Worker":     {"DueOld"},
+	"Worker":     {"DueOld", "OutboxUnsent"},
 	"Relay":      {"StreamLate"},
 	"Webhook":    {"WebhookFailed"},
 }

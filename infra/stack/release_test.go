@@ -161,7 +161,7 @@ func TestAlarmsTakeAReleaseBack(t *testing.T) {
 			}
 		}
 		own := map[string][]string{
-			"Api": {"GatewayErrors", "StoreError"}, "Authorizer": {"GatewayErrors"}, "Worker": {"DueOld"}, "Relay": {"StreamLate"}, "Webhook": {"WebhookFailed"},
+			"Api": {"GatewayErrors", "StoreError", "OutboxUnsent"}, "Authorizer": {"GatewayErrors"}, "Worker": {"DueOld", "OutboxUnsent"}, "Relay": {"StreamLate"}, "Webhook": {"WebhookFailed"},
 		}
 		for name, group := range groups {
 			function := strings.TrimPrefix(name, "Release")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,35 +21,102 @@ type alarmRow struct {
 	looks, own string
 }
 
-// runbooks reads docs/operator.md: what its table says of each alarm, and how often each is in a heading.
-func runbooks(t *testing.T) (rows map[string]alarmRow, headings map[string]int) {
+// chapter is that of docs/operator.md about alarms: its table, and its sections, each from its heading on.
+func chapter(t *testing.T) (table string, sections []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/operator.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, chapter, found := strings.Cut(string(text), "\n## Alarms and runbooks\n")
+	_, all, found := strings.Cut(string(text), "\n## Alarms and runbooks\n")
 	if !found {
 		t.Fatal("docs/operator.md has no chapter of alarms")
 	}
-	chapter, _, _ = strings.Cut(chapter, "\n## ")
-	table, sections, _ := strings.Cut(chapter, "\n### ")
+	all, _, _ = strings.Cut(all, "\n## ")
+	table, rest, _ := strings.Cut(all, "\n### ")
+	return table, strings.Split(rest, "\n### ")
+}
+
+// alarmsIn are the alarms that a section is about, by its heading.
+func alarmsIn(section string) (all []string) {
+	heading, _, _ := strings.Cut(section, "\n")
+	names, _, _ := strings.Cut(heading, ": ")
+	for name := range strings.SplitSeq(names, ", ") {
+		if alarmNameForm.MatchString(name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// runbooks reads docs/operator.md: what its table says of each alarm, and how often each is in a heading.
+func runbooks(t *testing.T) (rows map[string]alarmRow, headings map[string]int) {
+	t.Helper()
+	table, sections := chapter(t)
 	rows, headings = map[string]alarmRow{}, map[string]int{}
 	for line := range strings.Lines(table) {
 		if cells := strings.Split(line, " | "); len(cells) == 4 && alarmNameForm.MatchString(strings.TrimPrefix(cells[0], "| ")) {
 			rows[strings.TrimPrefix(cells[0], "| ")] = alarmRow{cells[1], strings.TrimSuffix(cells[3], " |\n")}
 		}
 	}
-	for _, section := range strings.Split(sections, "\n### ") {
-		heading, _, _ := strings.Cut(section, "\n")
-		names, _, _ := strings.Cut(heading, ": ")
-		for name := range strings.SplitSeq(names, ", ") {
-			if alarmNameForm.MatchString(name) {
-				headings[name]++
-			}
+	for _, section := range sections {
+		for _, name := range alarmsIn(section) {
+			headings[name]++
 		}
 	}
 	return rows, headings
+}
+
+// ofWholeFunctions are commands that take no qualifier: they are about a function whatever its versions, or about the account.
+var ofWholeFunctions = []string{"get-account-settings", "get-function-concurrency"}
+
+// docs/operator.md: what a runbook looks at hangs on the alias of a function, by which everything calls it (TestEverythingCallsTheLiveAlias).
+// Of the function itself AWS shows no permission, no mapping, and the settings of a version that nothing calls.
+func TestRunbooksLookAtTheLiveAlias(t *testing.T) {
+	_, sections := chapter(t)
+	looked := 0
+	for _, section := range sections {
+		heading, _, _ := strings.Cut(section, "\n")
+		for line := range strings.Lines(section) {
+			command, is := strings.CutPrefix(line, "aws lambda ")
+			if name, _, _ := strings.Cut(strings.TrimSpace(command), " "); !is || slices.Contains(ofWholeFunctions, name) {
+				continue
+			}
+			if looked++; !strings.Contains(line, "--qualifier live") && !strings.Contains(line, "--function-name FUNCTION:live") {
+				t.Errorf("%s: %s", heading, line)
+			}
+		}
+	}
+	if looked < 3 {
+		t.Errorf("%d commands were looked at", looked)
+	}
+}
+
+// An alarm on how many messages are in a queue ends when nobody has to look any more: by a command of its runbook that takes them out, or by
+// itself within a day.
+func TestAnAlarmOnWhatIsInAQueueEnds(t *testing.T) {
+	_, sections := chapter(t)
+	empties := map[string]bool{}
+	for _, section := range sections {
+		for _, name := range alarmsIn(section) {
+			empties[name] = empties[name] || strings.Contains(section, "idemctl redrive --dead-letters")
+		}
+	}
+	template, seen := synthesize(t, "http-gateway"), 0
+	for id, a := range template.alarms(t) {
+		if a.MetricName != "ApproximateNumberOfMessagesVisible" {
+			continue
+		}
+		seen++
+		queue, _, _ := strings.Cut(plain(a.Dimensions[0].Value), ".")
+		kept := template.of("AWS::SQS::Queue")[queue].Properties["MessageRetentionPeriod"]
+		if seconds, ok := kept.(float64); !empties[a.runbook] && (!ok || seconds > 24*60*60) {
+			t.Errorf("%s rings for %v s after its cause, and no command of its runbook takes anything out of %s", id, kept, queue)
+		}
+	}
+	if seen < 2 {
+		t.Errorf("%d alarms on queues were looked at", seen)
+	}
 }
 
 // docs/operator.md: who is called at night finds what the alarm means and what to do; and no runbook is of an alarm that is not there.

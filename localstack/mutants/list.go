@@ -53,7 +53,8 @@ var (
 	ofQueue       = []Tests{{Packages: "./idem/outbox/sqsqueue"}}
 	ofPayments    = []Tests{{Packages: "./functions/internal/payments", Run: "Webhook|Redirect|TestProbeJudges|SomethingElse|AnotherKey"}}
 	ofBalances    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "Account"}}
-	ofLosses      = []Tests{{Packages: "./functions/internal/drift", Run: "^TestWhat|Redriven"}}
+	ofCutOvers    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "CutOver"}}
+	ofLosses      = []Tests{{Packages: "./functions/internal/drift ./functions/internal/drift/hourly", Run: "^TestWhat|Redriven|HoweverLate"}}
 	ofMiddles     = []Tests{{Packages: "./functions/internal/payments", Run: "TornInItsMiddle|TornEnd|GivenUpPayout"}}
 	ofAPIKeys     = []Tests{{Packages: "./functions/internal/apikey"}}
 	ofCredentials = []Tests{{Packages: "./functions/internal/credential", Run: "NeverSent|TheReadingOf"}}
@@ -76,6 +77,7 @@ func Listed() []Mutant {
 		of(ofMiddleware, comparisons), of(ofScope, bounds), of(ofFront, fronts), of(ofOperator, stories), of(ofStore, wires), of(ofQueue, holds), of(ofPayments, acknowledgements), of(ofAPIKeys, apiKeys), of(ofCredentials, credentials), of(ofStage, productions), of(ofApplication, applications),
 		of(ofSimulator, removals), of(ofLateStories, removalsOfLeases), of(ofSimulator, compared), of(ofManyStories, resources),
 		of(ofExamples, mountings), of(ofRPC, cutOffs), of(ofStreams, streams), of(ofConform, accusations), of(ofReference, references), of(ofMiddleware, refusals), of(ofLosses, losses), of(ofMiddles, middles), of(ofBalances, balances),
+		of(ofExamples, mountings), of(ofMiddleware, refusals), of(ofLosses, losses), of(ofMiddles, middles), of(ofBalances, balances), of(ofCutOvers, cutOvers),
 		of(ofLedger, ledgers), of(ofPages, pages), of(ofDeadlines, deadlines),
 	)
 }

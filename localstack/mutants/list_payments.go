@@ -53,8 +53,14 @@ var resources = []Mutant{
 
 // losses: what a restore has lost.
 var losses = []Mutant{
-	{Name: "what a loss has taken is old enough to have expired", File: "functions/internal/drift/untraced.go", Old: " && o.CreatedAt.Before(r.rules.lost) {", New: " && o.CreatedAt.Before(r.rules.lost) && false {"},
+	{Name: "what a loss has taken is old enough to have expired", File: "functions/internal/drift/untraced.go", Old: "|| o.CreatedAt.Before(r.rules.lost)) {", New: "|| o.CreatedAt.Before(r.rules.lost) && false) {"},
+	{Name: "what is compared late is old enough to have expired", File: "functions/internal/drift/untraced.go", Old: "(!r.again || ", New: "(!r.again && false || "},
 	{Name: "a redriven charge has no row", File: "functions/internal/drift/untraced.go", Old: "const olderRows = WindowMax\n", New: "const olderRows = 0\n"},
+}
+
+// cutOvers: what a person may do before anybody has said up to when data was lost.
+var cutOvers = []Mutant{
+	{Name: "a person's command is not told that records were lost", File: "functions/cmd/idemctl/main.go", Old: "	cfg.Out, cfg.Terminal, cfg.KeyTimeout", New: "	cfg.LostRecords = false\n	cfg.Out, cfg.Terminal, cfg.KeyTimeout"},
 }
 
 // middles: what is made again of a chain that a loss has torn in its middle.

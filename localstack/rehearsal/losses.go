@@ -29,11 +29,8 @@ func (r *run) deployAgain(ctx context.Context) error {
 	return err
 }
 
-// wiped deletes the stack and every table of it.
+// wiped deletes every table beneath the stack, which stands.
 func (r *run) wiped(ctx context.Context) error {
-	if err := r.Stack.Destroy(ctx); err != nil {
-		return err
-	}
 	tables := []string{"IDEMPOTENCY_TABLE", "OUTBOX_TABLE", "PAYMENTS_TABLE", "AUDIT_TABLE", "API_KEYS_TABLE"}
 	if r.encrypts() {
 		tables = append(tables, "KEYS_TABLE")
@@ -51,10 +48,16 @@ func (r *run) wiped(ctx context.Context) error {
 	return nil
 }
 
-// beginAnew is the runbook "Tables made anew". The local stack's seed makes the API keys anew.
+// beginAnew is the runbook "Tables made anew". A stack that stands is removed first: CloudFormation takes its tables for unchanged, and
+// would make none. The local stack's seed makes the API keys anew.
 func (r *run) beginAnew(ctx context.Context) error {
-	if err := r.deploy(ctx, map[string]string{"lost": "records"}); err != nil {
+	if err := r.Stack.Destroy(ctx); err != nil {
 		return err
+	}
+	for _, contexts := range []map[string]string{{"lost": "records", "stopped": "true"}, {"lost": "records"}} {
+		if err := r.deploy(ctx, contexts); err != nil {
+			return err
+		}
 	}
 	if err := r.executesNothing(ctx); err != nil {
 		return err

@@ -241,6 +241,25 @@ func TestVariablesSayThatNothingIsEncrypted(t *testing.T) {
 	}
 }
 
+// docs/recovery.md "What keeps money from moving twice": an operator's command knows, as the functions do, that records were lost.
+func TestVariablesSayThatRecordsWereLost(t *testing.T) {
+	for lost, want := range map[string]string{"records": "true", "nothing": "", "": ""} {
+		w, root := newWorld(), root(t)
+		w.plan.Context["lost"] = lost
+		stage, err := w.open(t, root, "prod")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stage.Deploy(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ReadVariables(stageFile(root, "prod"))
+		if err != nil || got["LOST_RECORDS"] != want {
+			t.Errorf("lost=%s: %v, %v", lost, got, err)
+		}
+	}
+}
+
 // Outputs of an earlier deployment are not taken for this one's.
 func TestDeployWithoutOutputsWritesNothing(t *testing.T) {
 	for name, outputs := range map[string]string{"none": "", "of no stack": "{}", "not JSON": "x"} {

@@ -9,6 +9,14 @@ import (
 // stageFile is where the variables of a stage are, as idemctl --env-file reads them.
 func stageFile(root, stage string) string { return filepath.Join(root, ".local", stage+".env") }
 
+// addLoss says, as the functions are told, that records may be missing: an operator's command must not take what was restored for what was
+// never called.
+func (v Variables) addLoss(contexts map[string]string) {
+	if contexts["lost"] == "records" {
+		v["LOST_RECORDS"] = "true"
+	}
+}
+
 // writeVariables writes what idemctl needs for the stage as deployed.
 func (s *Stage) writeVariables(result outputs) error {
 	variables := Variables{
@@ -27,6 +35,7 @@ func (s *Stage) writeVariables(result outputs) error {
 	if s.plan.Context["encryption"] == "open" {
 		variables["SEAL_OPEN_ONLY"] = "true"
 	}
+	variables.addLoss(s.plan.Context)
 	if err := variables.addNames(result); err != nil {
 		return err
 	}

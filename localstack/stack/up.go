@@ -70,6 +70,7 @@ func (s *Stack) Up(ctx context.Context) error {
 		contexts["otlpEndpoint"], next["COLLECTOR_URL"] = collector.URL(), collector.URL()
 	}
 	maps.Copy(contexts, s.options.Contexts)
+	next.addLoss(contexts)
 	result, err := s.deploy(ctx, running, environment, contexts)
 	if err != nil {
 		return err

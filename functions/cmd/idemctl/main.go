@@ -95,7 +95,6 @@ func wired(ctx context.Context) (config.Operator, delivery.Parts, error) {
 	if err != nil {
 		return cfg, delivery.Parts{}, err
 	}
-	cfg.LostRecords = false // who operates says what was lost
 	cfg.Out, cfg.Terminal, cfg.KeyTimeout = os.Stderr, true, max(cfg.KeyTimeout, keyPatience)
 	parts, err := delivery.New(ctx, cfg.Worker)
 	if err != nil {

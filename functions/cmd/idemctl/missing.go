@@ -124,7 +124,7 @@ func (r *restoreMissing) Run(d *idemctl.Desk) error {
 // row, its record and its message.
 func cutOver(ctx context.Context, store storage.Loss) (time.Time, error) {
 	cut, err := store.RefuseBefore(ctx)
-	if err == nil && cut.IsZero() {
+	if errors.Is(err, storage.ErrLossNotDated) || err == nil && cut.IsZero() {
 		err = fmt.Errorf("%w: nobody has said up to when data was lost: run idemctl refuse-before set first", operator.ErrRefused)
 	}
 	return cut, err

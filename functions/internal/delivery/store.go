@@ -2,7 +2,7 @@ package delivery
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -42,7 +42,7 @@ type Store struct {
 func (s *Store) ResponseBytesMax() int { return storage.ResponseBytesMaxOf(s.stored) }
 
 // errNotSaid: without the row, whatever was lost would execute a second time.
-var errNotSaid = errors.New("LOST_RECORDS is set, but not the instant before which records are missing: set it with idemctl refuse-before set")
+var errNotSaid = fmt.Errorf("LOST_RECORDS is set: %w: set it with idemctl refuse-before set", storage.ErrLossNotDated)
 
 // RefuseBefore implements storage.Loss. Where records were lost it is an error that nobody has said up to when.
 func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {

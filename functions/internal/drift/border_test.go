@@ -113,11 +113,11 @@ func TestWhatTTLHasRemovedIsNoDrift(t *testing.T) {
 	w.setRow(paid, "amt", 1)
 	w.drifts(check(72*time.Hour), drift.AmountDiffers)
 	w.setRow(paid, "amt", 1999)
-	// A charge that only the row could account for is drift while its message must be there, and nobody's later.
+	// A charge whose row is gone, too, is nobody's, however old it is: rows have no time to live.
 	w.remove(w.payments, "pk", paid.row())
 	report = check(72 * time.Hour)
-	w.drifts(report)
-	if report.Removed != 1 || report.Compared.Rows != 0 {
+	w.drifts(report, drift.MissingHere)
+	if report.Removed != 0 || report.Compared.Rows != 0 {
 		t.Errorf("%+v", report)
 	}
 	w.plant(w.clock.Now(), payments.StatusPending)
@@ -127,8 +127,8 @@ func TestWhatTTLHasRemovedIsNoDrift(t *testing.T) {
 	w.drifts(report, drift.RecordMessageDiffers)
 }
 
-// docs/recovery.md "What is missing": an object from before a known loss is never taken for one whose traces TTL has removed, however
-// old it is, unless its row is there. What is younger than the loss still is.
+// docs/recovery.md "What keeps money from moving twice": an object whose traces TTL or a loss has removed is compared with its row however old
+// it is, and is missing here without one. Where its window was compared before, with the traces, only one from before a known loss is.
 func TestWhatALossHasTakenIsMissingHoweverOldItIs(t *testing.T) {
 	w := newWorld(t)
 	early, slow := w.post(tenantA, "/v1/payments", payment("card_ok")), w.post(tenantB, "/v1/payments", payment("card_ok"))
@@ -151,19 +151,29 @@ func TestWhatALossHasTakenIsMissingHoweverOldItIs(t *testing.T) {
 	w.remove(w.payments, "pk", expired.row())
 	w.clock.Advance(30 * 24 * time.Hour)
 
-	report, err := w.job().Check(t.Context(), window)
-	w.ok(err)
-	w.drifts(report) // nothing was lost, as far as anybody has said
-	if report.Removed != 4 || report.Late != 0 {
-		t.Errorf("without a loss: %+v", report)
-	}
-	w.put(w.tables.Idempotency, map[string]any{schema.RecordKey: schema.LossKey, schema.RefuseBefore: int(cut.UnixMilli())})
-	for name, change := range map[string]func(*drift.Config){"at once": func(*drift.Config) {}, "one by one": func(c *drift.Config) { c.ObjectsMax = 2 }} {
+	ways := map[string]func(*drift.Config){"at once": func(*drift.Config) {}, "one by one": func(c *drift.Config) { c.ObjectsMax = 2 }}
+	for name, change := range ways {
 		report, err := w.job(change).Check(t.Context(), window)
 		w.ok(err)
-		w.drifts(report, drift.MissingHere)
-		if report.Removed != 3 || report.Late != 2 { // the two that are late were compared without their traces
+		w.drifts(report, drift.MissingHere, drift.MissingHere)
+		if report.Removed != 2 || report.Late != 2 { // the two that are late were compared without their traces
 			t.Errorf("%s: %+v", name, report)
+		}
+	}
+	all := func(int) bool { return false }
+	again, err := w.job().CheckLast(t.Context(), window, nil, true, all)
+	w.ok(err)
+	w.drifts(again) // nothing was lost, as far as anybody has said
+	if again.Removed != 4 || again.Late != 0 {
+		t.Errorf("again, without a loss: %+v", again)
+	}
+	w.put(w.tables.Idempotency, map[string]any{schema.RecordKey: schema.LossKey, schema.RefuseBefore: int(cut.UnixMilli())})
+	for name, change := range ways {
+		report, err := w.job(change).CheckLast(t.Context(), window, nil, true, all)
+		w.ok(err)
+		w.drifts(report, drift.MissingHere)
+		if report.Removed != 3 || report.Late != 2 {
+			t.Errorf("again, %s: %+v", name, report)
 		}
 	}
 	left, err := w.job().Check(t.Context(), drift.Window{From: window.From, To: window.To, Tenant: tenantA}) // objects that nobody owns are left out
@@ -202,7 +212,7 @@ func TestAChargeOfARedrivenMessageIsComparedWithItsRowHoweverOldThatIs(t *testin
 		reads int
 		want  []drift.Kind
 	}{"all that it may read": {0, nil}, "not far enough": {100, []drift.Kind{drift.MissingHere}}} {
-		step, err := w.job(func(cfg *drift.Config) { cfg.OlderReadsMax = c.reads }).CheckLast(t.Context(), window, nil, all)
+		step, err := w.job(func(cfg *drift.Config) { cfg.OlderReadsMax = c.reads }).CheckLast(t.Context(), window, nil, false, all)
 		w.ok(err)
 		w.drifts(step, c.want...)
 		if most := 2*table.LedgerShards*27 + c.reads + 20; c.reads > 0 && step.Cost.DynamoDBCalls > most {

@@ -34,7 +34,7 @@ func TestStepsCompareEachRowOnce(t *testing.T) {
 	whole := drift.Window{From: from, To: from.Add(time.Hour)}
 	all, steps := drift.Report{Window: drift.Window{From: whole.To, To: whole.To}}, 0
 	for left := whole; left.To.After(left.From); steps++ {
-		report, err := w.job().CheckLast(t.Context(), left, nil, func(rows int) bool { return rows >= 100 })
+		report, err := w.job().CheckLast(t.Context(), left, nil, false, func(rows int) bool { return rows >= 100 })
 		w.ok(err)
 		if !report.Window.To.Equal(left.To) || !report.Window.From.Before(left.To) {
 			t.Fatalf("%+v of %+v", report.Window, left)
@@ -75,10 +75,10 @@ func TestKnownFindingsAreNotReportedAgain(t *testing.T) {
 	w.setRow(w.pay("card_ok"), "amt", 1)
 	w.clock.Advance(time.Hour)
 	window := drift.Window{From: begin, To: w.clock.Now()}
-	first, err := w.job().CheckLast(t.Context(), window, nil, nil)
+	first, err := w.job().CheckLast(t.Context(), window, nil, false, nil)
 	w.ok(err)
 	w.drifts(first, drift.AmountDiffers)
-	again, err := w.job().CheckLast(t.Context(), window, []string{first.Drifts[0].ID()}, nil)
+	again, err := w.job().CheckLast(t.Context(), window, []string{first.Drifts[0].ID()}, false, nil)
 	w.ok(err)
 	w.drifts(again)
 	if joined := first.Join(first, 10); joined.DriftCount() != 1 || joined.Compared.Rows != 2 {
@@ -117,7 +117,7 @@ func TestObjectsWithoutRowsAreToldOfOnTheWay(t *testing.T) {
 	t.Cleanup(server.Close)
 	report, err := w.job(func(c *drift.Config) {
 		c.ProviderURL, c.Logger = server.URL, slog.New(slog.NewJSONHandler(&lines, nil))
-	}).CheckLast(t.Context(), drift.Window{From: begin, To: begin.Add(time.Hour)}, nil, nil)
+	}).CheckLast(t.Context(), drift.Window{From: begin, To: begin.Add(time.Hour)}, nil, false, nil)
 	w.ok(err)
 	if report.Drift[drift.MissingHere] != objects || len(report.Drifts) != drift.ListedMax || lines.Load() != objects {
 		t.Errorf("%v, %d listed, %d lines", report.Drift, len(report.Drifts), lines.Load())

@@ -51,8 +51,7 @@ type Config struct {
 	// ObjectsMax is how many of the provider's objects wait for their rows in memory, about 400 bytes each. Default 50,000.
 	ObjectsMax int
 	// OlderReadsMax is how often [Job.CheckLast] reads the ledger's index for rows that are more than WorkMax older than their objects,
-	// each time that it looks for some: such a row is of a message that an operator has redriven, and is looked for after a loss of data
-	// alone. With fewer shards than 7 that is a month, where no hour of a shard has more than a megabyte of keys. What it
+	// each time that it looks for some: such a row is of a message that an operator has redriven. With fewer shards than 7 that is a month, where no hour of a shard has more than a megabyte of keys. What it
 	// does not find so counts as missing. Default 5,000, a minute or two. [Job.Check] reads a month always.
 	OlderReadsMax int
 	// Now is the clock, default time.Now. Pause waits, or returns the context's error; default a timer.
@@ -183,15 +182,17 @@ func notCompared(w Window) Report {
 // CheckLast compares the end of a window, and says where it stopped: the report's window begins there, and all of that is
 // compared. It stops at the window's beginning, or at the first page after which enough says so; enough gets the number of rows so
 // far. Findings whose [Drift.ID] is known are not reported again. What can't be read, or is not answered about, is in the report and
-// in the log, and is no error. With an error nothing counts as compared, although findings are in the log.
-func (j *Job) CheckLast(ctx context.Context, w Window, known []string, enough func(rows int) bool) (Report, error) {
+// in the log, and is no error. With an error nothing counts as compared, although findings are in the log. again says that the
+// window's objects were compared before, in the days in which their messages were there: the rows of those whose messages and records
+// are removed are not looked for again, unless data was lost.
+func (j *Job) CheckLast(ctx context.Context, w Window, known []string, again bool, enough func(rows int) bool) (Report, error) {
 	now := j.cfg.Now()
 	w, err := j.window(w, now)
 	if err != nil {
 		return notCompared(w), err
 	}
 	r := newRun(j, w, now, j.tell(ctx), known...)
-	r.enough, r.olderReadsMax = enough, j.cfg.OlderReadsMax
+	r.enough, r.olderReadsMax, r.again = enough, j.cfg.OlderReadsMax, again
 	report, err := j.compare(ctx, r)
 	switch {
 	case err != nil:

@@ -125,9 +125,9 @@ type Report struct {
 	Open int `json:"open"`
 	// WithOperator are rows whose message is unknown or dead.
 	WithOperator int `json:"with_operator"`
-	// Removed are rows whose record or messages native TTL has removed in time, and were compared without them; and objects
-	// so old that nothing tells any more whose they were. Of objects from before a known loss age proves nothing: they are
-	// compared with their row, or missing here.
+	// Removed are rows whose record or messages native TTL has removed in time, and were compared without them. They are objects, too,
+	// of which nothing but the index tells any more whose they are, and that were not looked for there: those of one tenant's window, and
+	// those that an earlier comparison of the same window has met ([Job.CheckLast]).
 	Removed int `json:"removed"`
 	// Unreadable are rows with anything of a release that this one does not know. With any, a run fails.
 	Unreadable int `json:"unreadable"`

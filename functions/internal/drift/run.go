@@ -41,7 +41,9 @@ type run struct {
 	objectsMax int
 	// olderReadsMax bounds each look for rows that are older than their objects can be without a redrive; 0: nothing does.
 	olderReadsMax int
-	refunds       refundSums
+	// again says that the window's objects were compared before, when all of them had their traces.
+	again   bool
+	refunds refundSums
 	// early are the times of objects that were counted, and that a cut of the window may leave out: those before the last row.
 	early []time.Time
 

@@ -11,8 +11,9 @@ import (
 )
 
 // untraced is an object whose operation has neither message nor record. Its message stays for a retention and a day after its end, which
-// is hardly before the object was made: only later may TTL have taken it. Before a known loss a message may be gone at any age, so there
-// age proves nothing, and the row is looked for.
+// is hardly before the object was made: only later may TTL have taken it. Its row stays for good, so that is looked for: an object whose
+// operation has failed is money that its client knows nothing of, however late it is compared. Where the object was compared before, with its
+// traces, it is passed over, unless it is from before a known loss.
 func (r *run) untraced(c claim, o object) {
 	if r.rules.now.Before(o.CreatedAt.Add(r.rules.retention + r.rules.outlives - r.rules.grace)) {
 		r.nobodys("", o)
@@ -20,7 +21,7 @@ func (r *run) untraced(c claim, o object) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.window.Tenant == "" && o.CreatedAt.Before(r.rules.lost) {
+	if r.window.Tenant == "" && (!r.again || o.CreatedAt.Before(r.rules.lost)) {
 		r.rowless[c] = append(r.rowless[c], o)
 		r.rowlessSize++
 		return
@@ -28,7 +29,7 @@ func (r *run) untraced(c claim, o object) {
 	r.report.Removed++ // also of one tenant: what is nobody's is left out then
 }
 
-// lookForRows compares the rows of untraced objects from before a known loss. Where there is none the object is missing here.
+// lookForRows compares the rows of untraced objects. Where there is none the object is missing here.
 func (r *run) lookForRows(ctx context.Context) error {
 	wanted := r.rowless
 	r.rowless, r.rowlessSize = map[claim][]object{}, 0

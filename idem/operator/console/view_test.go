@@ -39,6 +39,19 @@ func TestOverview(t *testing.T) {
 	}
 }
 
+// docs/recovery.md "What keeps money from moving twice": after a loss that nobody has dated the console says so, and changes nothing.
+func TestOverviewOfALossThatNobodyHasDated(t *testing.T) {
+	w := newWorld(t)
+	w.store.Each(func(call faulty.Call) faulty.Fault {
+		if call == faulty.RefuseBefore {
+			return faulty.Refuse(storage.ErrLossNotDated)
+		}
+		return func(ctx context.Context, run func(context.Context) error) error { return run(ctx) }
+	})
+	b := w.served()
+	b.shows(b.get(http.StatusOK, "/"), "Data was lost, and nobody has said up to when", "refuse-before set")
+}
+
 // A queue is paged: every entry is on one page, none is on two.
 func TestQueuesArePaged(t *testing.T) {
 	w := newWorld(t)

@@ -185,6 +185,8 @@ func adviceOnRefusal(err error) string {
 		return "Nothing was changed. Give the answer that the handler would have given: --status 200 to 599, and a body that can be stored."
 	case errors.As(err, &bust):
 		return "Nothing was changed. The answer can't be taken back; correct the effect by an operation of its own."
+	case errors.Is(err, storage.ErrLossNotDated):
+		return "Nothing was changed. Run idemctl refuse-before set with the time of the cut-over first."
 	case errors.Is(err, operator.ErrRefused):
 		return "Nothing was changed. The message says which rule forbids it."
 	}

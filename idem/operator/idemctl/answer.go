@@ -40,7 +40,11 @@ func counted(outcome string) string {
 }
 
 func (t *table) loss(l operator.Loss) {
-	if l.RefuseBefore.IsZero() {
+	switch {
+	case l.NotDated:
+		t.line("not set, though data was lost: nothing is executed, and nothing is changed before it is set")
+		return
+	case l.RefuseBefore.IsZero():
 		t.line("never set: no key is refused for its age")
 		return
 	}

@@ -107,7 +107,7 @@ func (w *world) settled(s *state) uint8 {
 		return vHeld
 	}
 	switch {
-	case s.rec.State == p.Pending:
+	case s.rec.State == p.Pending || v.open():
 		return vStuck
 	case v.calm() && v.stays():
 		return vStays
@@ -175,14 +175,24 @@ func (v nurse) unalerted() bool {
 	return false
 }
 
-// calm says that time alone changes nothing that anybody waits for.
-func (v nurse) calm() bool {
+// open says that a message has not ended, whatever its operation's answer is.
+func (v nurse) open() bool {
 	for k := range v.s.msgs {
 		if m := &v.s.msgs[k]; m.State != p.NoMessage && !m.State.Final() {
-			return false
+			return true
 		}
 	}
-	return v.s.rec.State == p.Absent || v.s.rec.State.Final()
+	return false
+}
+
+// calm says that time alone changes nothing that anybody waits for.
+func (v nurse) calm() bool {
+	return !v.open() && (v.s.rec.State == p.Absent || v.s.rec.State.Final())
+}
+
+// answered says that the message's operation has its answer, which stands. A record that is gone had one.
+func (v nurse) answered(m *p.Message) bool {
+	return !m.Detached && (v.s.rec.Op != m.Op || v.s.rec.State.Final())
 }
 
 // stays says that a message will never be removed, although it has ended and with it, where nobody waits for anything, its operation.
@@ -208,6 +218,11 @@ func (v nurse) tends(m *p.Message, round int) {
 		return
 	}
 	e := v.s.effect(m.Op, m.Index)
+	if m.State == p.Dead && v.answered(m) { // what the answer denies is undone by hand at the provider
+		e.n, e.declined = 0, false
+		v.come(Actor{Role: Courier, Purpose: p.Close}, index)
+		return
+	}
 	if m.Undoes && (e.declined || v.s.erased) { // it is undone by hand
 		e.n, e.declined = 1, false
 	}

@@ -35,6 +35,10 @@ func (p Pass) dueAt(grace time.Duration) time.Time {
 	return p.Hour.Add(time.Hour*time.Duration(1+p.After) + grace)
 }
 
+// again says that earlier passes have compared the hour's objects: those passes look for the rows of the objects that have lost their traces
+// meanwhile, however late they are.
+func (p Pass) again() bool { return p.After == Passes[len(Passes)-1] }
+
 // Piece is a part of a pass, from 0, of so many.
 type Piece struct {
 	Pass

@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idem-go/idem-aws/functions/internal/drift"
 	"github.com/idem-go/idem-aws/functions/internal/drift/hourly"
+	"github.com/idem-go/idem-aws/functions/internal/payments"
 )
 
 // An hour is done when all pieces of its pass are, and its report has each row and each finding once, however often and in
@@ -200,6 +202,36 @@ func TestALostPieceIsSentAgain(t *testing.T) {
 	w.ok(p.Work(t.Context(), lost[3]))
 	w.plan(t, hourly.Plan{Open: 4, Done: 1})
 	w.plan(t, hourly.Plan{Open: 4})
+}
+
+// docs/operator.md "DriftLate": an hour that is compared after the two days in which a message stays is compared all the same. A payment
+// failed, its charge came two hours later, and TTL took what would have led from the charge to its row: the row is looked for. The last
+// pass looks for none, because it comes after those days each time.
+func TestAChargeIsFoundHoweverLateItsHourIsCompared(t *testing.T) {
+	w := newWorld(t)
+	w.plan(t, hourly.Plan{}) // the first hour that is planned
+	key := w.row(hour.Add(5*time.Minute), payments.StatusFailed, 1999)
+	w.waitUntil(hour.Add(2*time.Hour + 10*time.Minute))
+	w.charge(key)
+	w.clock.Advance(55 * time.Hour)
+	p := w.start(wire, func(c *hourly.Config) { c.Parts = 1 })
+	if plan, err := p.planner.Plan(t.Context()); err != nil || plan.Late == 0 {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	for _, piece := range w.take() {
+		if piece.Hour.Equal(hour.Add(2 * time.Hour)) {
+			w.ok(p.Work(t.Context(), piece))
+		}
+	}
+	for after, want := range map[int]int{0: 1, 1: 1, 48: 0} {
+		report, done := w.kept(w.prefix+"-drift", fmt.Sprintf("piece/%d/2101-02-03T12/0", after))
+		if !done || report.Compared.Objects != 1 || report.DriftCount() != want || report.Drift[drift.StateDiffers] != want {
+			t.Errorf("the pass after %d h: done: %t, %+v, want %d that differ in state", after, done, report, want)
+		}
+	}
+	if n := w.logged("drift.found"); n != 2 {
+		t.Errorf("%d findings in the log, want one of each of the first two passes", n)
+	}
 }
 
 // plan demands what a run of the planner does.

@@ -83,7 +83,7 @@ func (w *Worker) step(ctx context.Context, p Piece, s state) (drift.Report, erro
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-releaseTime))
 		defer cancel()
 	}
-	report, err := w.Job.CheckLast(ctx, window, s.known(), func(rows int) bool { return rows >= rowsMax || !w.Now().Before(until) })
+	report, err := w.Job.CheckLast(ctx, window, s.known(), p.again(), func(rows int) bool { return rows >= rowsMax || !w.Now().Before(until) })
 	if err == nil && !report.Window.To.Equal(window.To) {
 		err = fmt.Errorf("hourly: the job compares only up to %s, not to %s: its grace period is longer", report.Window.To, window.To)
 	}

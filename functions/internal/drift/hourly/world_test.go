@@ -96,15 +96,19 @@ func (w *world) ok(err error) {
 // the provider. here is the amount of the row; the charge's is 1999.
 func (w *world) plant(at time.Time, here int64) {
 	w.Helper()
-	if wait := at.Sub(w.clock.Now()); wait > 0 {
-		w.clock.Advance(wait)
-	}
+	w.charge(w.row(at, payments.StatusSucceeded, here))
+}
+
+// row puts a payment into the table that was made at the time, with neither record nor message, and returns its key at the provider.
+func (w *world) row(at time.Time, status payments.Status, amount int64) (key string) {
+	w.Helper()
+	w.waitUntil(at)
 	w.rows++
-	key := idem.Scope{Tenant: "tenant-a", Operation: "payments.create", Key: fmt.Sprint("planted-", w.rows)}.RecordKey()
-	operation, err := storage.IDGenerator{Random: rand.NewChaCha8([32]byte{byte(w.rows), byte(w.rows >> 8)})}.OperationID(key)
+	scope := idem.Scope{Tenant: "tenant-a", Operation: "payments.create", Key: fmt.Sprint("planted-", w.rows)}.RecordKey()
+	operation, err := storage.IDGenerator{Random: rand.NewChaCha8([32]byte{byte(w.rows), byte(w.rows >> 8)})}.OperationID(scope)
 	w.ok(err)
 	p := payments.Payment{
-		Tenant: "tenant-a", Status: payments.StatusSucceeded, Amount: here, Currency: "EUR", Source: "card_ok", CreatedAt: at, Message: operation.Message(1),
+		Tenant: "tenant-a", Status: status, Amount: amount, Currency: "EUR", Source: "card_ok", CreatedAt: at, Message: operation.Message(1),
 	}
 	pk, _ := payments.EntryOf(payments.EntryPayment, "tenant-a", operation)
 	p.ID = strings.TrimPrefix(pk, "payment#tenant-a/")
@@ -112,7 +116,13 @@ func (w *world) plant(at time.Time, here int64) {
 	w.ok(err)
 	_, err = w.client.PutItem(w.Context(), &dynamodb.PutItemInput{TableName: put.Put.TableName, Item: put.Put.Item})
 	w.ok(err)
-	w.charge(string(p.Message))
+	return string(p.Message)
+}
+
+func (w *world) waitUntil(at time.Time) {
+	if wait := at.Sub(w.clock.Now()); wait > 0 {
+		w.clock.Advance(wait)
+	}
 }
 
 func (w *world) charge(key string) {
