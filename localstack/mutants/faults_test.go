@@ -139,6 +139,8 @@ var faults = []fault{
 		mutants: []dies{{"what a loss has taken is old enough to have expired", "TestWhatALossHasTakenIsMissingHoweverOldItIs"}}},
 	{what: "After a restore a transfer's row could not be put back, and its accounts were corrected by the rows without it: the payer had its money again, and its client was told 201 for ever",
 		mutants: []dies{{"an account is corrected by rows that lack a transfer", "TestNoAccountIsCorrectedByRowsThatLackATransferOfIt"}, {"one account is corrected whatever transfers lack their rows", "TestOneAccountIsNotCorrectedWhileATransferOfItHasNoRow"}}},
+	{what: "A shop in TypeScript made each order's body in one Buffer of Node's, and began the next order before the first had left: the client's copy was a view, so both requests had the second order's bytes under two keys. One order was placed twice, the other one never",
+		mutants: []dies{{"a Buffer's bytes are the caller's to change", "TestTheTypeScriptPackageKeepsTheSharedRules"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now

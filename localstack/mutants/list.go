@@ -57,6 +57,7 @@ var (
 	ofDeadlines   = []Tests{{Packages: "./idem/lambdaapp ./functions/api", Run: "LeaseOutlives"}}
 	ofFront       = []Tests{{Packages: "./idem/awslambda", Run: "Front"}}
 	ofStage       = []Tests{{Packages: "./infra/stage"}}
+	ofTypeScript  = []Tests{{Packages: "./idem/client", Run: "^TestTheTypeScriptPackageKeepsTheSharedRules$/^package$"}}
 	ofPython      = []Tests{{Packages: "./idem/client", Run: "^TestThePythonPackageKeepsTheSharedRules$/^package$"}}
 	ofClient      = []Tests{{Packages: "./idem/client", Run: "Test[^T]|TestT[^h]|TestTh[^e]|TestThe[^TP]"}}
 )
@@ -67,7 +68,7 @@ func Listed() []Mutant {
 		of(ofStore, fences), of(ofStore, transactions), of(ofStore, replies), of(ofStore, settlements),
 		of(ofProtocol, decisions), of(ofProtocol, deliveries), of(ofCuts, people), of(ofRows, rows),
 		of(ofFingerprint, fingerprints), of(ofScope, scopes), of(ofWebhook, webhooks), of(ofQuota, quotas),
-		of(ofCall, calls), of(ofGuard, guards), of(ofOutbox, outcomes), of(ofOutbox, reminders), of(ofOutbox, remainders), of(ofMiddleware, replays), of(ofFunction, functions), of(ofEngine, executions), of(ofSeal, seals), of(ofCache, caches), of(ofClient, journals), of(ofPython, pythons),
+		of(ofCall, calls), of(ofGuard, guards), of(ofOutbox, outcomes), of(ofOutbox, reminders), of(ofOutbox, remainders), of(ofMiddleware, replays), of(ofFunction, functions), of(ofEngine, executions), of(ofSeal, seals), of(ofCache, caches), of(ofClient, journals), of(ofTypeScript, typeScripts), of(ofPython, pythons),
 		of(ofMiddleware, comparisons), of(ofScope, bounds), of(ofFront, fronts), of(ofOperator, stories), of(ofStore, wires), of(ofQueue, holds), of(ofPayments, acknowledgements), of(ofAPIKeys, apiKeys), of(ofStage, productions), of(ofApplication, applications),
 		of(ofSimulator, removals), of(ofLateStories, removalsOfLeases), of(ofSimulator, compared), of(ofManyStories, resources),
 		of(ofExamples, mountings), of(ofMiddleware, refusals), of(ofLosses, losses), of(ofMiddles, middles), of(ofBalances, balances),

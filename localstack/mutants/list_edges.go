@@ -221,6 +221,11 @@ var journals = []Mutant{
 	{Name: "a response that is too large speaks for a lost attempt", File: "idem/client/answer.go", Old: "		return verdictUnproven // asking again", New: "		return verdictAnswer // asking again"},
 }
 
+// typeScripts: what the client in TypeScript sends.
+var typeScripts = []Mutant{
+	{Name: "a Buffer's bytes are the caller's to change", File: "idem/client/typescript/src/client.ts", Old: "  return new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice();\n", New: "  return body.slice();\n"},
+}
+
 // pythons: what the client in Python takes for proof.
 var pythons = []Mutant{
 	{Name: "an answer that nobody can decode is the operation's end", File: "idem/client/python/src/idem_client/machine.py", Old: "if isinstance(reply, Answer) and reply.content() is None:", New: "if False:"},

@@ -263,17 +263,39 @@ test("neither an error's text nor what inspecting it prints has the key", async 
   assert.doesNotMatch(inspect(error, { showHidden: true }) + JSON.stringify(error) + error.stack, /secret/);
 });
 
-test("a body of bytes is the one that was given, also where the caller writes over it", async () => {
-  const body = new TextEncoder().encode("one");
-  const bodies = [];
-  const keep = (answer) => async (init) => {
-    bodies.push(await new Response(init.body).text());
-    body.set(new TextEncoder().encode("two"));
-    return answer;
-  };
-  const { fetch } = answering(keep(new Response(null, { status: 503 })), keep(new Response("paid")));
-  await new Client({ fetch, ...silent }).fetch(url, { method: "POST", body });
-  assert.deepEqual(bodies, ["one", "one"]);
+for (const [kind, bytes] of Object.entries({
+  "a Uint8Array": (text) => new TextEncoder().encode(text),
+  "a Buffer": (text) => Buffer.from(text),
+  "a part of a Buffer": (text) => Buffer.from(`-${text}-`).subarray(1, -1),
+  "shared memory": (text) => {
+    const shared = new Uint8Array(new SharedArrayBuffer(text.length));
+    shared.set(new TextEncoder().encode(text));
+    return shared;
+  },
+})) {
+  test(`a body of bytes is the one that was given, also where the caller writes over it: ${kind}`, async () => {
+    const body = bytes("one");
+    const overwrite = (text) => body.set(new TextEncoder().encode(text));
+    const bodies = [];
+    const keep = (answer) => async (init) => {
+      bodies.push(await new Response(init.body).text());
+      overwrite("two");
+      return answer;
+    };
+    const { fetch } = answering(keep(new Response(null, { status: 503 })), keep(new Response("paid")));
+    const sent = new Client({ fetch, ...silent }).fetch(url, { method: "POST", body });
+    overwrite("new"); // the next order's, before this one has left
+    await sent;
+    assert.deepEqual(bodies, ["one", "one"]);
+  });
+}
+
+test("a body that is neither a string nor bytes is refused, and nothing is sent", async () => {
+  const { fetch, asked } = answering();
+  for (const body of [new FormData(), new URLSearchParams("a=b"), new Blob(["a"]), new ArrayBuffer(1), [1], null]) {
+    await assert.rejects(new Client({ fetch }).fetch(url, { method: "POST", body }), { name: "TypeError", message: /must be a string or bytes/ });
+  }
+  assert.equal(asked.length, 0);
 });
 
 test("what fetch would refuse is refused before the journal has it", async () => {
