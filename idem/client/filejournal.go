@@ -26,8 +26,9 @@ import (
 type FileJournal struct {
 	dir        string
 	entriesMax int
-	// link is os.Link, and sync syncDirectory, unless a test does something before.
+	// link is os.Link, list os.ReadDir, and sync syncDirectory, unless a test does something before.
 	link func(from, to string) error
+	list func(dir string) ([]os.DirEntry, error)
 	sync func(dir string) error
 }
 
@@ -53,7 +54,7 @@ func OpenFileJournal(dir string, most int) (*FileJournal, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, &idem.ConfigError{Field: "dir", Value: dir, Rule: "must be an absolute path: a relative one is another journal where the process starts elsewhere"}
 	}
-	j := &FileJournal{dir: filepath.Clean(dir), entriesMax: most, link: os.Link, sync: syncDirectory}
+	j := &FileJournal{dir: filepath.Clean(dir), entriesMax: most, link: os.Link, list: os.ReadDir, sync: syncDirectory}
 	if err := j.open(); err != nil {
 		return nil, fmt.Errorf("client: open the journal: %w", err)
 	}
@@ -78,11 +79,16 @@ func (j *FileJournal) Begin(ctx context.Context, operation string, fresh Entry) 
 			return Entry{}, false, ErrNoEntry
 		}
 		err = j.write(operation, fresh)
-		if err == nil {
+		switch {
+		case err == nil:
 			return fresh, false, nil
-		}
-		if errors.Is(err, fs.ErrExist) { // another process was faster
+		case errors.Is(err, fs.ErrExist): // another process was faster
 			entry, err = j.resume(operation)
+		case errors.Is(err, ErrJournalFull):
+			// The last place may have been taken for this operation, since it was looked for.
+			if kept, again := j.resume(operation); !errors.Is(again, fs.ErrNotExist) {
+				entry, err = kept, again
+			}
 		}
 	}
 	if err != nil {
@@ -194,7 +200,7 @@ func (j *FileJournal) write(operation string, entry Entry) error {
 
 // room counts the entries. What a crash left beside them does not count.
 func (j *FileJournal) room() error {
-	files, err := os.ReadDir(j.dir)
+	files, err := j.list(j.dir)
 	if err != nil {
 		return err
 	}

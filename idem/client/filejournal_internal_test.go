@@ -63,6 +63,33 @@ func TestTwoProcessesGetOneKeyBetweenReadAndLink(t *testing.T) {
 	}
 }
 
+// A caller that takes the last place between another's look and its count has begun the operation: there is no room, but an entry. A
+// full journal that said otherwise would prove that an operation which is under way was never sent.
+func TestAJournalThatIsFilledWithTheOperationHasItsEntry(t *testing.T) {
+	dir := t.TempDir()
+	j, err := OpenFileJournal(dir, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.list = func(dir string) ([]os.DirEntry, error) {
+		j.list = os.ReadDir
+		if err := beginSecond(dir); err != nil {
+			t.Error(err)
+		}
+		return os.ReadDir(dir)
+	}
+	entry, resumed, err := j.Begin(t.Context(), "order-17", Entry{Key: "first"})
+	if err != nil || !resumed || entry.Key != "second" {
+		t.Errorf("%+v, resumed %v, %v", entry, resumed, err)
+	}
+	if alone, err := j.Alone(t.Context(), "order-17", "second"); err != nil || alone {
+		t.Errorf("the second caller has it alone: %v, %v", alone, err)
+	}
+	if _, _, err := j.Begin(t.Context(), "order-18", Entry{Key: "third"}); !errors.Is(err, ErrJournalFull) {
+		t.Errorf("an operation that is not there: %v", err)
+	}
+}
+
 // A directory whose maker died before its name was durable is made durable by whoever opens it: the entries in it would be lost
 // with it. The same is true of an entry that was removed.
 func TestWhatAnotherProcessDidNotSyncIsSynced(t *testing.T) {
@@ -77,7 +104,7 @@ func TestWhatAnotherProcessDidNotSyncIsSynced(t *testing.T) {
 	}
 	for _, dir := range []string{made, filepath.Join(made, "journal")} {
 		synced = nil
-		j := &FileJournal{dir: dir, entriesMax: 1, link: os.Link, sync: record}
+		j := &FileJournal{dir: dir, entriesMax: 1, link: os.Link, list: os.ReadDir, sync: record}
 		if err := j.open(); err != nil || !slices.Contains(synced, filepath.Dir(made)) {
 			t.Errorf("%s: synced %v, %v", dir, synced, err)
 		}

@@ -17,7 +17,8 @@ type Journal interface {
 	// Begin returns the operation's entry: the one that is there already, or else the fresh one, kept durably before it
 	// returns. Of several callers at once, in several processes too, all get the same entry. resumed says that it was
 	// there already. An error means that the request is not sent: [ErrJournalFull] that the operation has no entry and there is no
-	// room for one; any other one proves nothing about earlier calls. Where the context has ended, Begin only looks, if it can: it
+	// room for one, so look for the entry once more when there is none: another caller may have taken the last place for it.
+	// Any other one proves nothing about earlier calls. Where the context has ended, Begin only looks, if it can: it
 	// returns the entry that is there, so that the caller learns the key, else [ErrNoEntry], and makes none. Nothing is sent then,
 	// and an entry would say that something may have been.
 	Begin(ctx context.Context, operation string, fresh Entry) (entry Entry, resumed bool, err error)

@@ -141,6 +141,8 @@ var faults = []fault{
 		mutants: []dies{{"an account is corrected by rows that lack a transfer", "TestNoAccountIsCorrectedByRowsThatLackATransferOfIt"}, {"one account is corrected whatever transfers lack their rows", "TestOneAccountIsNotCorrectedWhileATransferOfItHasNoRow"}}},
 	{what: "A shop in TypeScript made each order's body in one Buffer of Node's, and began the next order before the first had left: the client's copy was a view, so both requests had the second order's bytes under two keys. One order was placed twice, the other one never",
 		mutants: []dies{{"a Buffer's bytes are the caller's to change", "TestTheTypeScriptPackageKeepsTheSharedRules"}}},
+	{what: "Two callers began one operation, and the first one's look was before the second one's entry, which took the file journal's last place. The first one counted, and was told that the operation has no entry and was not sent; under a new name or key it was a second charge",
+		mutants: []dies{{"a journal that is full has no entry", "TestAJournalThatIsFilledWithTheOperationHasItsEntry"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now

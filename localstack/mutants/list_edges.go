@@ -208,6 +208,7 @@ var guards = []Mutant{
 // journals: a named operation has one key.
 var journals = []Mutant{
 	{Name: "a process that was slower keeps its own key", File: journalFile, Old: "			entry, err = j.resume(operation)\n", New: "			return fresh, false, nil\n"},
+	{Name: "a journal that is full has no entry", File: journalFile, Old: "		case errors.Is(err, ErrJournalFull):\n", New: "		case false:\n"},
 	{Name: "an entry of another operation is taken", File: journalFile, Old: "err != nil || kept.Operation != operation || kept.Key", New: "err != nil || kept.Key"},
 	{Name: "a second caller leaves no mark", File: journalFile, Old: "		_, err = file.WriteString(\"\\n\")\n", New: "		_ = shared\n"},
 	{Name: "what net/http sent again counts as sent once", File: "idem/client/transport.go", Old: "s.budget.attempts == 1 && s.sends.Load() <= 1 && s", New: "s.budget.attempts == 1 && s"},

@@ -696,6 +696,22 @@ class Journals(unittest.TestCase):
             entry, resumed = journal.begin("a", Entry("first"))
         self.assertEqual((entry.key, resumed, journal.alone("a", "second")), ("second", True, False))
 
+    def test_one_that_another_caller_filled_with_the_same_operation_has_its_entry(self) -> None:
+        journal, listdir, second = FileJournal(self.path, 1), os.listdir, list[tuple[Entry, bool]]()
+
+        def after_the_second(path: Path) -> list[str]:
+            if path == self.path and not second:
+                second.append((Entry("second"), False))
+                self.assertEqual([FileJournal(self.path, 1).begin("a", Entry("second"))], second)
+            return listdir(path)
+
+        with unittest.mock.patch.object(os, "listdir", after_the_second):
+            entry, resumed = journal.begin("a", Entry("first"))
+        self.assertEqual((entry.key, resumed, journal.alone("a", "second")), ("second", True, False))
+        with self.assertRaises(idem_client.JournalError) as refused:
+            journal.begin("b", Entry("third"))
+        self.assertEqual(refused.exception.code, "journal_full")
+
     def test_a_directory_whose_maker_died_before_its_name_was_durable_is_made_durable(self) -> None:
         with unittest.mock.patch.object(os, "open", side_effect=os.open) as opened:
             FileJournal(self.path)

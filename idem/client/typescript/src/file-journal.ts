@@ -41,10 +41,11 @@ export class FileJournal implements Journal {
     const kept = await this.#resume(operation);
     if (kept) return { entry: kept, resumed: true };
     if (signal?.aborted) throw none();
-    if (await this.#write(operation, fresh)) return { entry: fresh, resumed: false };
-    const faster = await this.#resume(operation); // another process was faster
-    if (!faster) throw new JournalError("journal_unreadable", "the operation was ended while it began");
-    return { entry: faster, resumed: true };
+    const room = await this.#hasRoom();
+    if (room && (await this.#write(operation, fresh))) return { entry: fresh, resumed: false };
+    const faster = await this.#resume(operation); // another process was faster, and may have taken the last place
+    if (faster) return { entry: faster, resumed: true };
+    throw room ? new JournalError("journal_unreadable", "the operation was ended while it began") : full(this.#entriesMax);
   }
 
   async alone(operation: string, key: string): Promise<boolean> {
@@ -81,10 +82,13 @@ export class FileJournal implements Journal {
     }
   }
 
+  /** Counts the entries. What a crash left beside them does not count. */
+  async #hasRoom(): Promise<boolean> {
+    return (await readdir(this.#directory)).filter((name) => !name.startsWith(besidePrefix)).length < this.#entriesMax;
+  }
+
   /** Written and synced beside, then linked into place: a rename would overwrite another process's entry. */
   async #write(operation: string, entry: Entry): Promise<boolean> {
-    const entries = (await readdir(this.#directory)).filter((name) => !name.startsWith(besidePrefix)); // what a crash left does not count
-    if (entries.length >= this.#entriesMax) throw full(this.#entriesMax);
     const beside = join(this.#directory, besidePrefix + randomUUID());
     const file = await open(beside, "wx", 0o600);
     try {

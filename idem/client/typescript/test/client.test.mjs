@@ -399,6 +399,27 @@ test("FileJournal: two processes get one key between read and link", async (t) =
   assert.equal(await journal.alone("a", "second"), false);
 });
 
+test("FileJournal: one that another caller filled with the same operation has its entry", async (t) => {
+  const path = await directory(t);
+  const [journal, second] = [await FileJournal.open(path, 1), await FileJournal.open(path, 1)];
+  const list = files.readdir;
+  const hook = (now) => {
+    files.readdir = now;
+    syncBuiltinESMExports();
+  };
+  t.after(() => hook(list));
+  hook(async (name, ...how) => {
+    if (name === path) {
+      hook(list);
+      assert.equal((await second.begin("a", { key: "second" })).resumed, false);
+    }
+    return list(name, ...how);
+  });
+  assert.deepEqual(await journal.begin("a", { key: "first" }), { entry: { key: "second" }, resumed: true });
+  assert.equal(await journal.alone("a", "second"), false);
+  await assert.rejects(journal.begin("b", { key: "third" }), { code: "journal_full" });
+});
+
 test("FileJournal: a directory whose maker died before its name was durable is made durable", async (t) => {
   const path = await directory(t);
   const opened = [];

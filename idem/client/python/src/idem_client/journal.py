@@ -44,7 +44,8 @@ class Journal(Protocol):
         """Returns the operation's entry: the one that is there already (and True), or else the fresh one (and False),
         kept durably before it returns. Of several callers at once, in several processes too, all get the same. Raising
         means that nothing is sent: the JournalError `journal_full` that the operation has no entry and there is no room for
-        one; any other error proves nothing about earlier calls."""
+        one, so look for the entry once more when there is none: another caller may have taken the last place for it. Any other
+        error proves nothing about earlier calls."""
 
     def alone(self, operation: str, key: str) -> bool:
         """Says whether the operation's entry still has the key, and no `begin` has returned it as resumed. The caller that
@@ -125,12 +126,13 @@ class FileJournal:
         kept = self._resume(operation)
         if kept is not None:
             return kept, True
-        if self._write(operation, fresh):
+        room = self._has_room()
+        if room and self._write(operation, fresh):
             return fresh, False
-        faster = self._resume(operation)  # another process was faster
-        if faster is None:
-            raise JournalError("journal_unreadable", "the operation was ended while it began")
-        return faster, True
+        faster = self._resume(operation)  # another process was faster, and may have taken the last place
+        if faster is not None:
+            return faster, True
+        raise JournalError("journal_unreadable", "the operation was ended while it began") if room else _full(self._entries_max)
 
     def alone(self, operation: str, key: str) -> bool:
         """See `Journal`."""
@@ -164,11 +166,12 @@ class FileJournal:
         _sync(self._directory)  # the one who wrote it may not have got to this: what is used must be durable
         return entry
 
+    def _has_room(self) -> bool:
+        """Counts the entries. What a crash left beside them does not count."""
+        return sum(not name.startswith(_BESIDE_PREFIX) for name in os.listdir(self._directory)) < self._entries_max
+
     def _write(self, operation: str, entry: Entry) -> bool:
         """Written and synced beside, then linked into place: a rename would overwrite another process's entry."""
-        entries = [name for name in os.listdir(self._directory) if not name.startswith(_BESIDE_PREFIX)]  # what a crash left does not count
-        if len(entries) >= self._entries_max:
-            raise _full(self._entries_max)
         times = {name: _text(at) for name, at in (("first_sent", entry.first_sent), ("given_at", entry.given_at)) if at is not None}
         handle, beside = tempfile.mkstemp(prefix=_BESIDE_PREFIX, dir=self._directory)  # mode 0600
         try:
