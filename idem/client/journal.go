@@ -26,8 +26,9 @@ type Journal interface {
 	// made the entry asks before it takes an answer to say that nothing happened: a second caller may have sent the key,
 	// too. An error counts as a no.
 	Alone(ctx context.Context, operation, key string) (bool, error)
-	// Done forgets an operation, durably. One that is not there is no error.
-	Done(ctx context.Context, operation string) error
+	// Done removes the operation's entry if it has the key, durably. One that is not there is no error, nor is one with another key: that
+	// is the next operation of the same name, which another caller has begun, and it stays.
+	Done(ctx context.Context, operation, key string) error
 }
 
 // Entry is what a journal keeps of an operation.
@@ -120,9 +121,11 @@ func (j *MemoryJournal) Alone(_ context.Context, operation, key string) (bool, e
 }
 
 // Done implements [Journal].
-func (j *MemoryJournal) Done(_ context.Context, operation string) error {
+func (j *MemoryJournal) Done(_ context.Context, operation, key string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	delete(j.entries, operation)
+	if j.entries[operation].Key == key {
+		delete(j.entries, operation)
+	}
 	return nil
 }

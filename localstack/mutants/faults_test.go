@@ -143,6 +143,8 @@ var faults = []fault{
 		mutants: []dies{{"a Buffer's bytes are the caller's to change", "TestTheTypeScriptPackageKeepsTheSharedRules"}}},
 	{what: "Two callers began one operation, and the first one's look was before the second one's entry, which took the file journal's last place. The first one counted, and was told that the operation has no entry and was not sent; under a new name or key it was a second charge",
 		mutants: []dies{{"a journal that is full has no entry", "TestAJournalThatIsFilledWithTheOperationHasItsEntry"}}},
+	{what: "Two callers of one operation got its decline. One ended the operation, and the customer's other card began the next one under the same name, whose reply was lost. Then the other caller ended the operation, by its name alone: the next one's entry was removed, and its next call had a new key and charged again",
+		mutants: []dies{{"a late end is that of the next operation", "TestALateDoneLeavesTheNextOperation"}, {"a late end is that of the next operation in memory", "TestALateDoneLeavesTheNextOperation"}, {"a late end is that of the next operation to the client in TypeScript", "TestTheTypeScriptPackageKeepsTheSharedRules"}, {"a late end is that of the next operation to the client in Python", "TestThePythonPackageKeepsTheSharedRules"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now

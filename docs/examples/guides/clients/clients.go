@@ -55,5 +55,5 @@ func (s *Shop) Order(ctx context.Context, name, body string, keep func(answer st
 	if err := keep(string(answer)); err != nil {
 		return err
 	}
-	return s.keys.Done(ctx, name) // only now may the key be forgotten
+	return s.keys.Done(ctx, name, client.KeyOf(response)) // only now may the key be forgotten
 }

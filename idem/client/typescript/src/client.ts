@@ -120,9 +120,14 @@ export class Client {
     return this.#run(op);
   }
 
-  /** Ends a named operation, once its answer is kept where a restart finds it: the same id then begins a new operation. */
-  async done(operation: string): Promise<void> {
-    await this.#journal().done(operation);
+  /**
+   * Ends the named operation that has the key, which is `keyOf` its answer, once that is kept where a restart finds it: the same id
+   * then begins a new operation. Where another caller has ended the operation, and the same id has begun the next one, that one
+   * goes on. Rejects with a KeyError without a key.
+   */
+  async done(operation: string, key: string | undefined): Promise<void> {
+    if (!key) throw new KeyError("done needs the key of the operation's answer");
+    await this.#journal().done(operation, key);
   }
 
   /** The key that the response's request was sent with. */

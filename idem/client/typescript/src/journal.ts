@@ -40,8 +40,11 @@ export interface Journal {
    * counts as a no.
    */
   alone(operation: string, key: string): Promise<boolean>;
-  /** Forgets an operation, durably. One that is not there is no error. */
-  done(operation: string): Promise<void>;
+  /**
+   * Removes the operation's entry if it has the key, durably. One that is not there is no error, nor is one with another key: that is
+   * the next operation of the same name, which another caller has begun, and it stays.
+   */
+  done(operation: string, key: string): Promise<void>;
 }
 
 /** How many operations a journal keeps unless told otherwise. It never forgets one by itself. */
@@ -89,7 +92,7 @@ export class MemoryJournal implements Journal {
     return kept?.entry.key === key && !kept.shared;
   }
 
-  async done(operation: string): Promise<void> {
-    this.#entries.delete(operation);
+  async done(operation: string, key: string): Promise<void> {
+    if (this.#entries.get(operation)?.entry.key === key) this.#entries.delete(operation);
   }
 }
