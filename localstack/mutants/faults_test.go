@@ -145,6 +145,8 @@ var faults = []fault{
 		mutants: []dies{{"a journal that is full has no entry", "TestAJournalThatIsFilledWithTheOperationHasItsEntry"}}},
 	{what: "Two callers of one operation got its decline. One ended the operation, and the customer's other card began the next one under the same name, whose reply was lost. Then the other caller ended the operation, by its name alone: the next one's entry was removed, and its next call had a new key and charged again",
 		mutants: []dies{{"a late end is that of the next operation", "TestALateDoneLeavesTheNextOperation"}, {"a late end is that of the next operation in memory", "TestALateDoneLeavesTheNextOperation"}, {"a late end is that of the next operation to the client in TypeScript", "TestTheTypeScriptPackageKeepsTheSharedRules"}, {"a late end is that of the next operation to the client in Python", "TestThePythonPackageKeepsTheSharedRules"}}},
+	{what: "A shop that was built as the guide says kept an order's answer, forgot its key, and died before it had acknowledged the job; or the queue delivered the job twice. The name had no key any more: the job placed a second order",
+		mutants: []dies{{"an order whose answer is kept is placed again", "TestAJobThatComesAgainAfterItsAnswerIsKeptOrdersNothing"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now

@@ -42,6 +42,7 @@ var (
 	ofCuts        = []Tests{{Packages: "./idem/sim", Run: "^TestEveryKind"}}
 	ofApplication = []Tests{{Packages: "./functions/internal/payments", Run: "^TestSimulatedStories$"}}
 	ofExamples    = []Tests{{Packages: "./docs/examples/echorouter ./docs/examples/ginrouter"}}
+	ofShop        = []Tests{{Packages: "./docs/examples/guides/clients", Run: "^TestAJob|^TestWhat"}}
 	ofManyStories = []Tests{{Packages: "./functions/internal/payments", Run: "^TestSimulatedStories$", Flags: "-sim.steps 100000"}}
 	ofSeal        = []Tests{{Packages: "./idem/seal ./idem/seal/tablekeys"}}
 	ofCache       = []Tests{{Packages: "./idem/cache"}}
@@ -71,7 +72,7 @@ func Listed() []Mutant {
 		of(ofCall, calls), of(ofGuard, guards), of(ofOutbox, outcomes), of(ofOutbox, reminders), of(ofOutbox, remainders), of(ofMiddleware, replays), of(ofFunction, functions), of(ofEngine, executions), of(ofSeal, seals), of(ofCache, caches), of(ofClient, journals), of(ofTypeScript, typeScripts), of(ofPython, pythons),
 		of(ofMiddleware, comparisons), of(ofScope, bounds), of(ofFront, fronts), of(ofOperator, stories), of(ofStore, wires), of(ofQueue, holds), of(ofPayments, acknowledgements), of(ofAPIKeys, apiKeys), of(ofStage, productions), of(ofApplication, applications),
 		of(ofSimulator, removals), of(ofLateStories, removalsOfLeases), of(ofSimulator, compared), of(ofManyStories, resources),
-		of(ofExamples, mountings), of(ofMiddleware, refusals), of(ofLosses, losses), of(ofMiddles, middles), of(ofBalances, balances),
+		of(ofExamples, mountings), of(ofShop, shops), of(ofMiddleware, refusals), of(ofLosses, losses), of(ofMiddles, middles), of(ofBalances, balances),
 		of(ofLedger, ledgers), of(ofPages, pages), of(ofDeadlines, deadlines),
 	)
 }
