@@ -147,6 +147,8 @@ var faults = []fault{
 		mutants: []dies{{"a late end is that of the next operation", "TestALateDoneLeavesTheNextOperation"}, {"a late end is that of the next operation in memory", "TestALateDoneLeavesTheNextOperation"}, {"a late end is that of the next operation to the client in TypeScript", "TestTheTypeScriptPackageKeepsTheSharedRules"}, {"a late end is that of the next operation to the client in Python", "TestThePythonPackageKeepsTheSharedRules"}}},
 	{what: "A shop that was built as the guide says kept an order's answer, forgot its key, and died before it had acknowledged the job; or the queue delivered the job twice. The name had no key any more: the job placed a second order",
 		mutants: []dies{{"an order whose answer is kept is placed again", "TestAJobThatComesAgainAfterItsAnswerIsKeptOrdersNothing"}}},
+	{what: "A shop that was built as the guide says took the 401 of a token that was over for an order's answer: it kept \"Unauthorized\", forgot the key, and the order was lost. Of an answer that broke off while it was read it did not say that the order may have been placed",
+		mutants: []dies{{"any answer decides about an order", "TestWhatDecidesNothingIsNotKept"}, {"an answer that breaks off says nothing of its order", "TestWhatBreaksOffMayHaveBeenPlaced"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now

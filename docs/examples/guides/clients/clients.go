@@ -7,13 +7,21 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/idem-go/idem-aws/idem/client"
 )
 
-// Answer is what the API said of an order, and the key by which the order ends.
-type Answer struct{ Body, Key string }
+// Answer is what the API decided about an order, and the key by which the order ends.
+type Answer struct {
+	Status    int
+	Body, Key string
+}
+
+// decides are the statuses by which this API decides about an order. Any other one, such as the 401 of a token that is over or the 404
+// of a gateway, is no order's answer.
+var decides = []int{http.StatusCreated, http.StatusPaymentRequired}
 
 // Answers are the shop's own, in its database: a restart finds them there.
 type Answers struct {
@@ -39,7 +47,8 @@ func NewShop(url, folder string, answers Answers) (*Shop, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Shop{url, answers, keys, &http.Client{Transport: keys}}, nil
+	asItIs := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Shop{url, answers, keys, &http.Client{Transport: keys, CheckRedirect: asItIs}}, nil
 }
 
 // Order places an order under a name of the shop's own, and returns its answer. A name is used for one order only: called again, it
@@ -60,7 +69,7 @@ func (s *Shop) Order(ctx context.Context, name, body string) (Answer, error) {
 	return answer, s.keys.Done(ctx, name, answer.Key) // only now may the key be forgotten
 }
 
-// send sends the order until it has an answer.
+// send sends the order until the API has decided about it.
 func (s *Shop) send(ctx context.Context, name, body string) (Answer, error) {
 	ctx = client.WithOperation(ctx, name)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, strings.NewReader(body))
@@ -69,16 +78,27 @@ func (s *Shop) send(ctx context.Context, name, body string) (Answer, error) {
 	}
 	r.Header.Set("Content-Type", "application/json")
 	response, err := s.http.Do(r)
+	if err == nil {
+		response, err = s.keys.Await(ctx, response) // a 202 is not the end
+	}
 	if errors.Is(err, client.ErrUnknown) {
-		return Answer{}, fmt.Errorf("the order may have been placed; call again with the same name and body: %w", err)
+		return Answer{}, unknown(err)
 	}
 	if err != nil {
 		return Answer{}, err
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		return Answer{}, err
+	if !slices.Contains(decides, response.StatusCode) {
+		return Answer{}, fmt.Errorf("%s decides nothing about the order; call again with the same name and body", response.Status)
 	}
-	return Answer{string(text), client.KeyOf(response)}, nil
+	text, err := io.ReadAll(response.Body)
+	if err != nil { // it was too long to be read ahead, and broke off
+		return Answer{}, unknown(err)
+	}
+	return Answer{response.StatusCode, string(text), client.KeyOf(response)}, nil
+}
+
+// unknown is the error of an order that may have been placed.
+func unknown(err error) error {
+	return fmt.Errorf("%w: the order may have been placed; call again with the same name and body: %w", client.ErrUnknown, err)
 }

@@ -78,11 +78,11 @@ func TestThePageShowsOneOrderWhateverIsLost(t *testing.T) {
 	kept := &table{rows: map[string]Answer{}}
 	shop := check.Get(NewShop(url, t.TempDir(), kept.answers()))(t)
 	answer := check.Get(shop.Order(t.Context(), "order-17", `{"item":"book"}`))(t)
-	page.Text("lost answers", fmt.Sprintf("requests %d, orders %d, kept %s\n", s.requests.Load(), s.orders.Load(), answer.Body))
+	page.Text("lost answers", fmt.Sprintf("requests %d, orders %d, kept %d %s\n", s.requests.Load(), s.orders.Load(), answer.Status, answer.Body))
 
 	// The process dies before it has said that the job is done, or the queue has it twice: the job comes again.
 	answer = check.Get(shop.Order(t.Context(), "order-17", `{"item":"book"}`))(t)
-	page.Text("the job again", fmt.Sprintf("requests %d, orders %d, kept %s\n", s.requests.Load(), s.orders.Load(), answer.Body))
+	page.Text("the job again", fmt.Sprintf("requests %d, orders %d, kept %d %s\n", s.requests.Load(), s.orders.Load(), answer.Status, answer.Body))
 
 	// The process dies before it has kept the answer. The next one finds the key, and gets the same answer.
 	s, url = newServer(t, 0)
@@ -95,7 +95,15 @@ func TestThePageShowsOneOrderWhateverIsLost(t *testing.T) {
 	kept.before = nil
 	again := check.Get(NewShop(url, folder, kept.answers()))(t)
 	answer = check.Get(again.Order(t.Context(), "order-18", `{"item":"book"}`))(t)
-	page.Text("restart", fmt.Sprintf("requests %d, orders %d, kept %s\n", s.requests.Load(), s.orders.Load(), answer.Body))
+	page.Text("restart", fmt.Sprintf("requests %d, orders %d, kept %d %s\n", s.requests.Load(), s.orders.Load(), answer.Status, answer.Body))
+
+	// The token is over when the order is sent first.
+	s, _ = newServer(t, 0)
+	url = front(t, s, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	shop = check.Get(NewShop(url, t.TempDir(), kept.answers()))(t)
+	_, refused := shop.Order(t.Context(), "order-20", `{"item":"book"}`)
+	answer = check.Get(shop.Order(t.Context(), "order-20", `{"item":"book"}`))(t)
+	page.Text("a refusal", fmt.Sprintf("first %v\nthen orders %d, kept %d %s\n", refused, s.orders.Load(), answer.Status, answer.Body))
 
 	// Another body under the same name is an error, and the first one may have been ordered: it was.
 	s, url = newServer(t, 0)
@@ -110,6 +118,21 @@ func TestThePageShowsOneOrderWhateverIsLost(t *testing.T) {
 	page.Text("another body", fmt.Sprintf("requests %d, orders %d, may have been placed: %v\n", s.requests.Load(), s.orders.Load(), errors.Is(err, client.ErrUnknown)))
 }
 
+// front serves the API behind something that answers the first request by itself.
+func front(t *testing.T, s *server, first http.HandlerFunc) string {
+	t.Helper()
+	var requests atomic.Int64
+	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if requests.Add(1) == 1 {
+			first(w, r)
+			return
+		}
+		s.ServeHTTP(w, r)
+	}))
+	t.Cleanup(listening.Close)
+	return listening.URL
+}
+
 // The answer is kept, and its key forgotten or not, when the same job comes again: it is one order, and the key is forgotten in the end.
 func TestAJobThatComesAgainAfterItsAnswerIsKeptOrdersNothing(t *testing.T) {
 	for name, dies := range map[string]error{"the key is forgotten": nil, "the process dies before it forgets the key": errDied} {
@@ -122,7 +145,7 @@ func TestAJobThatComesAgainAfterItsAnswerIsKeptOrdersNothing(t *testing.T) {
 			}
 			again := check.Get(NewShop(url, folder, kept.answers()))(t)
 			answer := check.Get(again.Order(t.Context(), "order-17", `{"item":"book"}`))(t)
-			if answer.Body != `{"order":"17"}` || s.requests.Load() != 1 || s.orders.Load() != 1 {
+			if answer.Status != http.StatusCreated || answer.Body != `{"order":"17"}` || s.requests.Load() != 1 || s.orders.Load() != 1 {
 				t.Errorf("%q after %d requests and %d orders", answer.Body, s.requests.Load(), s.orders.Load())
 			}
 			if entries := check.Get(os.ReadDir(folder))(t); len(entries) != 0 {
@@ -130,4 +153,83 @@ func TestAJobThatComesAgainAfterItsAnswerIsKeptOrdersNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A 401, the 404 or 413 of a gateway or a login page says nothing about the order: it is no answer to keep, and its key is not forgotten.
+func TestWhatDecidesNothingIsNotKept(t *testing.T) {
+	for _, status := range []int{401, 403, 404, 413, 303} {
+		s, _ := newServer(t, 0)
+		url := front(t, s, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "/login")
+			w.WriteHeader(status)
+		})
+		folder, kept := t.TempDir(), &table{rows: map[string]Answer{}}
+		shop := check.Get(NewShop(url, folder, kept.answers()))(t)
+		if answer, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`); err == nil || len(kept.rows) != 0 {
+			t.Errorf("%d: %+v, kept %v", status, answer, kept.rows)
+		}
+		if entries := check.Get(os.ReadDir(folder))(t); len(entries) != 1 {
+			t.Errorf("%d: the journal has %v", status, entries)
+		}
+		answer := check.Get(shop.Order(t.Context(), "order-17", `{"item":"book"}`))(t)
+		if answer.Status != http.StatusCreated || kept.rows["order-17"] != answer || s.orders.Load() != 1 {
+			t.Errorf("%d: %+v, kept %v, %d orders", status, answer, kept.rows, s.orders.Load())
+		}
+		if entries := check.Get(os.ReadDir(folder))(t); len(entries) != 0 {
+			t.Errorf("%d: the journal has %v still", status, entries)
+		}
+	}
+}
+
+// A 202 is followed to its end: a decline that comes later is the order's answer.
+func TestWhatIsPendingIsFollowedToItsEnd(t *testing.T) {
+	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			w.Header().Set("Location", "/operations/1")
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		fmt.Fprint(w, `{"state":"completed","response":{"status":402,"headers":{},"body":"declined"}}`)
+	}))
+	defer listening.Close()
+	folder, kept := t.TempDir(), &table{rows: map[string]Answer{}}
+	shop := check.Get(NewShop(listening.URL, folder, kept.answers()))(t)
+	answer := check.Get(shop.Order(t.Context(), "order-17", `{"item":"book"}`))(t)
+	if answer.Status != http.StatusPaymentRequired || answer.Body != "declined" || kept.rows["order-17"] != answer {
+		t.Errorf("%+v, kept %v", answer, kept.rows)
+	}
+	if entries := check.Get(os.ReadDir(folder))(t); len(entries) != 0 {
+		t.Errorf("the journal has %v still", entries)
+	}
+}
+
+// An answer that is too long to be read ahead breaks off while it is read: the order was placed, and its key is kept.
+func TestWhatBreaksOffMayHaveBeenPlaced(t *testing.T) {
+	s, _ := newServer(t, 0)
+	keys := make(chan string, 2)
+	torn := front(t, s, func(w http.ResponseWriter, r *http.Request) {
+		keys <- r.Header.Get("Idempotency-Key")
+		w.Header().Set("Content-Length", fmt.Sprint(16<<20))
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write(make([]byte, 9<<20))
+		panic(http.ErrAbortHandler)
+	})
+	s.service = recorded(s.service, keys)
+	kept := &table{rows: map[string]Answer{}}
+	shop := check.Get(NewShop(torn, t.TempDir(), kept.answers()))(t)
+	if answer, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`); !errors.Is(err, client.ErrUnknown) || len(kept.rows) != 0 {
+		t.Errorf("%d bytes, %v, want that the order may have been placed", len(answer.Body), err)
+	}
+	check.Get(shop.Order(t.Context(), "order-17", `{"item":"book"}`))(t)
+	if first, second := <-keys, <-keys; first != second {
+		t.Errorf("the keys %s and %s", first, second)
+	}
+}
+
+// recorded tells the key of each request.
+func recorded(service http.Handler, keys chan<- string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys <- r.Header.Get("Idempotency-Key")
+		service.ServeHTTP(w, r)
+	})
 }
