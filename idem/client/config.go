@@ -57,7 +57,8 @@ type Config struct {
 	// BodyBytesMax bounds the request bodies that are buffered. Bodies with a GetBody are not. Default 256 KiB.
 	BodyBytesMax int64
 	// AnswerBytesMax bounds the answers that are read before they are handed over, so that a torn one is asked for again;
-	// longer ones are streamed. Default 8 MiB.
+	// longer ones are streamed. Where a streamed one breaks off while the caller reads it, the operation may have happened, and the
+	// error is not ErrUnknown by itself. Default 8 MiB.
 	AnswerBytesMax int64
 
 	// Now is the clock. Default time.Now.

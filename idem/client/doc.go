@@ -14,7 +14,8 @@
 // except after an [ExpiredError] or a GaveUpError of [ReasonUnprotected]: look at the resource then.
 //
 // A [Journal] keeps the keys of named operations ([WithOperation]) across restarts. The caller ends an operation by
-// [Transport.Done] once it has kept the answer; before that a crash loses nothing, since the same key gets the same answer.
+// [Transport.Done], with the answer's key, once it has kept the answer; before that a crash loses nothing, since the same key
+// gets the same answer. After that the same name is a new operation, so look for a kept answer before you send.
 // Several callers may use one operation at once, in several processes too: they have one key, and the server executes one of
 // their requests.
 //

@@ -117,7 +117,7 @@ func ExampleWithOperation() {
 		res.Body.Close()
 		fmt.Println(res.StatusCode, "- runs:", runs.Load())
 		// The answer is kept where a restart finds it; only then:
-		if err := transport.Done(ctx, "cart-17/order"); err != nil {
+		if err := transport.Done(ctx, "cart-17/order", client.KeyOf(res)); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -13,22 +13,28 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
 	"github.com/idem-go/idem-aws/idem"
 )
 
-// FileJournal is a journal in a directory, one file for each operation. It survives the process and, as far as the disk
-// does what fsync asks for, the machine. Several processes on one machine may share a directory; one on a network file
-// system must have hard links and a working fsync. The files hold operation ids and keys in the clear, for their owner
-// alone to read. A line break at a file's end says that a second caller has the entry, too.
+// FileJournal is a journal in a directory. It survives the process and, as far as the disk does what fsync asks for, the
+// machine. Several processes on one machine may share a directory; a network file system must rename directories
+// atomically, and have a working fsync. The files hold operation ids and keys in the clear, for their owner alone to read.
+//
+// Each operation is a directory in the journal's, and its entry is the one file in that, named after the key. So an entry is removed by
+// its key, and a directory that has an entry is neither replaced nor removed. A line break at a file's end says that a second
+// caller has the entry, too.
 type FileJournal struct {
 	dir        string
 	entriesMax int
-	// link is os.Link, and sync syncDirectory, unless a test does something before.
-	link func(from, to string) error
-	sync func(dir string) error
+	// rename is syscall.Rename, list os.ReadDir, and sync syncDirectory, unless a test does something before. os.Rename replaces no
+	// directory, not even an empty one.
+	rename func(from, to string) error
+	list   func(dir string) ([]os.DirEntry, error)
+	sync   func(dir string) error
 }
 
 // fileEntry is a file's content.
@@ -53,7 +59,7 @@ func OpenFileJournal(dir string, most int) (*FileJournal, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, &idem.ConfigError{Field: "dir", Value: dir, Rule: "must be an absolute path: a relative one is another journal where the process starts elsewhere"}
 	}
-	j := &FileJournal{dir: filepath.Clean(dir), entriesMax: most, link: os.Link, sync: syncDirectory}
+	j := &FileJournal{dir: filepath.Clean(dir), entriesMax: most, rename: syscall.Rename, list: os.ReadDir, sync: syncDirectory}
 	if err := j.open(); err != nil {
 		return nil, fmt.Errorf("client: open the journal: %w", err)
 	}
@@ -78,11 +84,16 @@ func (j *FileJournal) Begin(ctx context.Context, operation string, fresh Entry) 
 			return Entry{}, false, ErrNoEntry
 		}
 		err = j.write(operation, fresh)
-		if err == nil {
+		switch {
+		case err == nil:
 			return fresh, false, nil
-		}
-		if errors.Is(err, fs.ErrExist) { // another process was faster
+		case errors.Is(err, fs.ErrExist): // another process was faster
 			entry, err = j.resume(operation)
+		case errors.Is(err, ErrJournalFull):
+			// The last place may have been taken for this operation, since it was looked for.
+			if kept, again := j.resume(operation); !errors.Is(again, fs.ErrNotExist) {
+				entry, err = kept, again
+			}
 		}
 	}
 	if err != nil {
@@ -93,7 +104,7 @@ func (j *FileJournal) Begin(ctx context.Context, operation string, fresh Entry) 
 
 // Alone implements [Journal].
 func (j *FileJournal) Alone(_ context.Context, operation, key string) (bool, error) {
-	file, err := os.Open(j.path(operation))
+	file, err := os.Open(j.file(operation, key))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil // another caller has ended it
 	}
@@ -109,9 +120,12 @@ func (j *FileJournal) Alone(_ context.Context, operation, key string) (bool, err
 }
 
 // Done implements [Journal].
-func (j *FileJournal) Done(_ context.Context, operation string) error {
-	err := os.Remove(j.path(operation))
-	if err == nil || errors.Is(err, fs.ErrNotExist) { // the one who removed it may not have got to the sync
+func (j *FileJournal) Done(_ context.Context, operation, key string) error {
+	err := os.Remove(j.file(operation, key))
+	if err == nil || errors.Is(err, fs.ErrNotExist) { // the one who removed it may not have got to the rest
+		err = os.Remove(j.path(operation))
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) { // the next operation may have its entry there
 		err = j.sync(j.dir)
 	}
 	if err != nil {
@@ -120,16 +134,45 @@ func (j *FileJournal) Done(_ context.Context, operation string) error {
 	return nil
 }
 
-// path hashes the id: any id is a file name then.
-func (j *FileJournal) path(operation string) string {
-	sum := sha256.Sum256([]byte(operation))
-	return filepath.Join(j.dir, hex.EncodeToString(sum[:])+".json")
+// path is the operation's directory. It has the name that earlier commits gave to a file: a client that meets what another one left
+// there fails, and does not take the operation for a new one.
+func (j *FileJournal) path(operation string) string { return filepath.Join(j.dir, nameOf(operation)) }
+
+// file is the operation's entry with the key.
+func (j *FileJournal) file(operation, key string) string {
+	return filepath.Join(j.path(operation), nameOf(key))
+}
+
+const suffix = ".json"
+
+// nameOf hashes an id or a key: any one is a file's name then.
+func nameOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:]) + suffix
+}
+
+// find returns the operation's entry, whatever its key is, and fs.ErrNotExist where there is none.
+func (j *FileJournal) find(operation string) (string, error) {
+	files, err := os.ReadDir(j.path(operation))
+	if err != nil {
+		return "", err
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file.Name(), suffix) { // NFS has others, of what was removed while it was open
+			return filepath.Join(j.path(operation), file.Name()), nil
+		}
+	}
+	return "", fs.ErrNotExist // it was ended, and its directory is there still
 }
 
 // resume reads an entry that is there, and tells its first caller that there is a second one. The mark is not synced: the
 // first caller does not outlive the machine either.
 func (j *FileJournal) resume(operation string) (Entry, error) {
-	file, err := os.OpenFile(j.path(operation), os.O_RDWR|os.O_APPEND, 0) //nolint:gosec // the name is a hash
+	name, err := j.find(operation)
+	if err != nil {
+		return Entry{}, err
+	}
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND, 0) //nolint:gosec // the name is a hash
 	if err != nil {
 		return Entry{}, err
 	}
@@ -161,8 +204,8 @@ func readEntry(file *os.File, operation string) (Entry, bool, error) {
 // errNotText: JSON would keep another id, or another key, and that one would be sent after a restart.
 var errNotText = errors.New("a file keeps operation ids and keys in UTF-8 only")
 
-// write keeps an entry that is not there yet: written and synced beside, then linked into place. A rename would overwrite
-// the entry of another process; a link fails with fs.ErrExist.
+// write keeps an entry that is not there yet: its directory is made and synced beside, then renamed into place. That replaces an
+// empty directory, and fails with fs.ErrExist where another process has an entry.
 func (j *FileJournal) write(operation string, entry Entry) error {
 	if !utf8.ValidString(operation) || !utf8.ValidString(entry.Key) {
 		return errNotText
@@ -174,27 +217,38 @@ func (j *FileJournal) write(operation string, entry Entry) error {
 	if err != nil {
 		return err
 	}
-	beside, err := os.CreateTemp(j.dir, besidePrefix+"*") // mode 0600
+	beside, err := os.MkdirTemp(j.dir, besidePrefix+"*") // mode 0700
 	if err != nil {
 		return err
 	}
-	defer os.Remove(beside.Name())
-	_, err = beside.Write(raw)
-	if err == nil {
-		err = beside.Sync()
+	if err = j.fill(beside, nameOf(entry.Key), raw); err == nil {
+		err = j.rename(beside, j.path(operation))
 	}
-	if err = errors.Join(err, beside.Close()); err != nil {
-		return err
-	}
-	if err := j.link(beside.Name(), j.path(operation)); err != nil {
-		return err
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(beside))
 	}
 	return j.sync(j.dir)
 }
 
+// fill writes the only file of a new directory, durably.
+func (j *FileJournal) fill(dir, name string, raw []byte) error {
+	file, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the name is a hash
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(raw)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return j.sync(dir)
+}
+
 // room counts the entries. What a crash left beside them does not count.
 func (j *FileJournal) room() error {
-	files, err := os.ReadDir(j.dir)
+	files, err := j.list(j.dir)
 	if err != nil {
 		return err
 	}
@@ -211,32 +265,49 @@ func (j *FileJournal) room() error {
 }
 
 const (
-	// besidePrefix begins the names of files that are not linked into place yet.
+	// besidePrefix begins the names of directories that are not renamed into place yet.
 	besidePrefix = "begin-"
-	// besideAgeMax is more than a write takes. A process that was stopped for longer finds its file gone when it links it;
+	// goneSuffix ends the names of those that are being removed.
+	goneSuffix = "-gone"
+	// besideAgeMax is more than a write takes. A process that was stopped for longer finds its directory gone when it renames it;
 	// nothing is sent then.
 	besideAgeMax = time.Hour
 )
 
-// clean removes what crashes left beside the entries.
+// clean removes what crashes left: directories beside the entries, and those of operations that were ended.
 func (j *FileJournal) clean() error {
 	files, err := os.ReadDir(j.dir)
 	if err != nil {
 		return err
 	}
 	for _, file := range files {
-		if !strings.HasPrefix(file.Name(), besidePrefix) {
-			continue
-		}
-		info, err := file.Info()
-		if err == nil && time.Since(info.ModTime()) > besideAgeMax {
-			err = os.Remove(filepath.Join(j.dir, file.Name()))
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // its writer, or another process, removed it
+		// Its writer, or another process, removed it, or it has an entry.
+		if err := j.remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
 	return nil
+}
+
+// remove removes a directory that a crash may have left, unless it has an entry or is too young. One beside the entries gets another
+// name first: were its writer only stopped, it would rename a directory without its file into place.
+func (j *FileJournal) remove(file os.DirEntry) error {
+	name := filepath.Join(j.dir, file.Name())
+	if file.IsDir() && strings.HasSuffix(name, suffix) {
+		return os.Remove(name)
+	}
+	if !strings.HasPrefix(file.Name(), besidePrefix) {
+		return nil
+	}
+	info, err := file.Info()
+	if err != nil || time.Since(info.ModTime()) <= besideAgeMax {
+		return err
+	}
+	gone := strings.TrimSuffix(name, goneSuffix) + goneSuffix
+	if err := j.rename(name, gone); err != nil {
+		return err
+	}
+	return os.RemoveAll(gone)
 }
 
 // makeDurable makes a directory and those above it that are missing. Each name is synced in the directory above, and so is

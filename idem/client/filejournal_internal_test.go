@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -40,19 +41,19 @@ func beginSecond(dir string) error {
 	return err
 }
 
-// A process that comes between another's look and its link has begun the operation: both get its key.
-func TestTwoProcessesGetOneKeyBetweenReadAndLink(t *testing.T) {
+// A process that comes between another's look and its rename has begun the operation: both get its key.
+func TestTwoProcessesGetOneKeyBetweenLookAndRename(t *testing.T) {
 	j, err := OpenFileJournal(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.link = func(from, to string) error {
+	j.rename = func(from, to string) error {
 		second := exec.CommandContext(t.Context(), os.Args[0])
 		second.Env = append(os.Environ(), journalOfSecond+"="+j.dir)
 		if said, err := second.CombinedOutput(); err != nil {
 			t.Errorf("the second process: %v\n%s", err, said)
 		}
-		return os.Link(from, to)
+		return syscall.Rename(from, to)
 	}
 	entry, resumed, err := j.Begin(t.Context(), "order-17", Entry{Key: "first"})
 	if err != nil || !resumed || entry.Key != "second" {
@@ -60,6 +61,33 @@ func TestTwoProcessesGetOneKeyBetweenReadAndLink(t *testing.T) {
 	}
 	if alone, err := j.Alone(t.Context(), "order-17", "second"); err != nil || alone {
 		t.Errorf("the second process has it alone: %v, %v", alone, err)
+	}
+}
+
+// A caller that takes the last place between another's look and its count has begun the operation: there is no room, but an entry. A
+// full journal that said otherwise would prove that an operation which is under way was never sent.
+func TestAJournalThatIsFilledWithTheOperationHasItsEntry(t *testing.T) {
+	dir := t.TempDir()
+	j, err := OpenFileJournal(dir, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.list = func(dir string) ([]os.DirEntry, error) {
+		j.list = os.ReadDir
+		if err := beginSecond(dir); err != nil {
+			t.Error(err)
+		}
+		return os.ReadDir(dir)
+	}
+	entry, resumed, err := j.Begin(t.Context(), "order-17", Entry{Key: "first"})
+	if err != nil || !resumed || entry.Key != "second" {
+		t.Errorf("%+v, resumed %v, %v", entry, resumed, err)
+	}
+	if alone, err := j.Alone(t.Context(), "order-17", "second"); err != nil || alone {
+		t.Errorf("the second caller has it alone: %v, %v", alone, err)
+	}
+	if _, _, err := j.Begin(t.Context(), "order-18", Entry{Key: "third"}); !errors.Is(err, ErrJournalFull) {
+		t.Errorf("an operation that is not there: %v", err)
 	}
 }
 
@@ -77,12 +105,12 @@ func TestWhatAnotherProcessDidNotSyncIsSynced(t *testing.T) {
 	}
 	for _, dir := range []string{made, filepath.Join(made, "journal")} {
 		synced = nil
-		j := &FileJournal{dir: dir, entriesMax: 1, link: os.Link, sync: record}
+		j := &FileJournal{dir: dir, entriesMax: 1, rename: syscall.Rename, list: os.ReadDir, sync: record}
 		if err := j.open(); err != nil || !slices.Contains(synced, filepath.Dir(made)) {
 			t.Errorf("%s: synced %v, %v", dir, synced, err)
 		}
 		synced = nil
-		if err := j.Done(t.Context(), "order-17"); err != nil || !slices.Equal(synced, []string{dir}) {
+		if err := j.Done(t.Context(), "order-17", "k"); err != nil || !slices.Equal(synced, []string{dir}) {
 			t.Errorf("%s: done synced %v, %v", dir, synced, err)
 		}
 	}
@@ -134,14 +162,16 @@ func TestWhatACrashLeftDoesNotFillTheJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left, live := filepath.Join(dir, "begin-1"), filepath.Join(dir, "begin-2")
-	for _, name := range []string{left, live} {
-		if err := os.WriteFile(name, nil, 0o600); err != nil {
+	left, removed, live := filepath.Join(dir, "begin-1"), filepath.Join(dir, "begin-2-gone"), filepath.Join(dir, "begin-3")
+	for _, name := range []string{left, removed, live} {
+		if err := errors.Join(os.Mkdir(name, 0o700), os.WriteFile(filepath.Join(name, nameOf("a")), nil, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chtimes(left, time.Time{}, time.Now().Add(-besideAgeMax-time.Minute)); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{left, removed} {
+		if err := os.Chtimes(name, time.Time{}, time.Now().Add(-besideAgeMax-time.Minute)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, _, err := j.Begin(t.Context(), "order-17", Entry{Key: "a"}); err != nil {
 		t.Error(err)
@@ -152,10 +182,103 @@ func TestWhatACrashLeftDoesNotFillTheJournal(t *testing.T) {
 	if _, err := OpenFileJournal(dir, 1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(left); !os.IsNotExist(err) {
-		t.Errorf("what a crash left: %v", err)
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 2 || files[0].Name() != filepath.Base(j.path("order-17")) && files[1].Name() != filepath.Base(j.path("order-17")) {
+		t.Errorf("%v, %v, want the entry and what is being written", files, err)
 	}
 	if _, err := os.Stat(live); err != nil {
 		t.Errorf("what is being written: %v", err)
+	}
+}
+
+// A process that dies while it ends an operation leaves the operation's directory without its entry. The name is free then, whether
+// somebody opens the journal meanwhile or not.
+func TestACrashWhileAnOperationEndsLeavesItsNameFree(t *testing.T) {
+	for _, opens := range []bool{false, true} {
+		j, err := OpenFileJournal(t.TempDir(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := j.Begin(t.Context(), "order-17", Entry{Key: "a"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(j.file("order-17", "a")); err != nil {
+			t.Fatal(err)
+		}
+		if opens {
+			if _, err := OpenFileJournal(j.dir, 1); err != nil {
+				t.Fatal(err)
+			}
+			if files, err := os.ReadDir(j.dir); err != nil || len(files) != 0 {
+				t.Errorf("left %v, %v", files, err)
+			}
+		}
+		j.entriesMax = 2 // the directory counts until the journal is opened
+		if entry, resumed, err := j.Begin(t.Context(), "order-17", Entry{Key: "b"}); err != nil || resumed || entry.Key != "b" {
+			t.Errorf("%+v, resumed %v, %v", entry, resumed, err)
+		}
+		if err := j.Done(t.Context(), "order-17", "a"); err != nil {
+			t.Error(err)
+		}
+		if alone, err := j.Alone(t.Context(), "order-17", "b"); err != nil || !alone {
+			t.Errorf("the next operation: %v, %v", alone, err)
+		}
+	}
+}
+
+// What a writer makes beside the entries is removed where it was stopped for long. It is moved away first: half removed and renamed into
+// place by its writer, it would be an operation without a key, of which the next caller makes another one.
+func TestAWriterThatWasStoppedFindsItsDirectoryGone(t *testing.T) {
+	j, err := OpenFileJournal(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.rename = func(from, to string) error {
+		j.rename = syscall.Rename
+		if err := os.Chtimes(from, time.Time{}, time.Now().Add(-besideAgeMax-time.Minute)); err != nil {
+			t.Error(err)
+		}
+		remover := &FileJournal{dir: j.dir, list: os.ReadDir, sync: syncDirectory}
+		moved := ""
+		remover.rename = func(beside, gone string) error {
+			moved = beside
+			return syscall.Rename(beside, gone)
+		}
+		if err := remover.clean(); err != nil || moved != from {
+			t.Errorf("moved %q away, %v, want %q", moved, err, from)
+		}
+		return syscall.Rename(from, to)
+	}
+	if entry, resumed, err := j.Begin(t.Context(), "order-17", Entry{Key: "a"}); err == nil {
+		t.Errorf("%+v, resumed %v, want an error", entry, resumed)
+	}
+	if files, err := os.ReadDir(j.dir); err != nil || len(files) != 0 {
+		t.Errorf("left %v, %v", files, err)
+	}
+}
+
+// Earlier commits kept an entry in a file of the name that the operation's directory has. It is none, and not the absence of one.
+func TestAFileInTheOperationsPlaceIsAnError(t *testing.T) {
+	j, err := OpenFileJournal(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(j.path("order-17"), []byte(`{"operation":"order-17","key":"a"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if entry, _, err := j.Begin(t.Context(), "order-17", Entry{Key: "b"}); err == nil {
+		t.Errorf("%+v, want an error", entry)
+	}
+	if alone, err := j.Alone(t.Context(), "order-17", "a"); err == nil {
+		t.Errorf("alone %v, want an error", alone)
+	}
+	if err := j.Done(t.Context(), "order-17", "a"); err == nil {
+		t.Error("it was ended")
+	}
+	if err := j.clean(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(j.path("order-17")); err != nil {
+		t.Error(err)
 	}
 }

@@ -17,7 +17,8 @@ type Journal interface {
 	// Begin returns the operation's entry: the one that is there already, or else the fresh one, kept durably before it
 	// returns. Of several callers at once, in several processes too, all get the same entry. resumed says that it was
 	// there already. An error means that the request is not sent: [ErrJournalFull] that the operation has no entry and there is no
-	// room for one; any other one proves nothing about earlier calls. Where the context has ended, Begin only looks, if it can: it
+	// room for one, so look for the entry once more when there is none: another caller may have taken the last place for it.
+	// Any other one proves nothing about earlier calls. Where the context has ended, Begin only looks, if it can: it
 	// returns the entry that is there, so that the caller learns the key, else [ErrNoEntry], and makes none. Nothing is sent then,
 	// and an entry would say that something may have been.
 	Begin(ctx context.Context, operation string, fresh Entry) (entry Entry, resumed bool, err error)
@@ -25,8 +26,9 @@ type Journal interface {
 	// made the entry asks before it takes an answer to say that nothing happened: a second caller may have sent the key,
 	// too. An error counts as a no.
 	Alone(ctx context.Context, operation, key string) (bool, error)
-	// Done forgets an operation, durably. One that is not there is no error.
-	Done(ctx context.Context, operation string) error
+	// Done removes the operation's entry if it has the key, durably. One that is not there is no error, nor is one with another key: that
+	// is the next operation of the same name, which another caller has begun, and it stays.
+	Done(ctx context.Context, operation, key string) error
 }
 
 // Entry is what a journal keeps of an operation.
@@ -119,9 +121,11 @@ func (j *MemoryJournal) Alone(_ context.Context, operation, key string) (bool, e
 }
 
 // Done implements [Journal].
-func (j *MemoryJournal) Done(_ context.Context, operation string) error {
+func (j *MemoryJournal) Done(_ context.Context, operation, key string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	delete(j.entries, operation)
+	if j.entries[operation].Key == key {
+		delete(j.entries, operation)
+	}
 	return nil
 }

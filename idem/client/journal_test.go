@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -70,7 +71,7 @@ func TestJournal(t *testing.T) {
 			t.Errorf("a third of two: %v", err)
 		}
 		for range 2 {
-			if err := again().Done(ctx, "../order 17"); err != nil {
+			if err := again().Done(ctx, "../order 17", "a"); err != nil {
 				t.Error(err)
 			}
 		}
@@ -119,7 +120,7 @@ func TestAnEndedContextLeavesNoEntry(t *testing.T) {
 		if _, resumed, err := again().Begin(ended, "another", client.Entry{Key: "c"}); err != nil || !resumed {
 			t.Errorf("the entry that is there, in an ended context: %v, %v", resumed, err)
 		}
-		if err := again().Done(t.Context(), "another"); err != nil {
+		if err := again().Done(t.Context(), "another", "b"); err != nil {
 			t.Fatal(err)
 		}
 		res, err := call(t.Context())
@@ -182,7 +183,7 @@ func TestDamagedJournalIsAnError(t *testing.T) {
 	if _, _, err := j.Begin(t.Context(), "order-17", client.Entry{Key: "a", FirstSent: epoch}); err != nil {
 		t.Fatal(err)
 	}
-	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	names, err := filepath.Glob(filepath.Join(dir, "*", "*"))
 	if err != nil || len(names) != 1 {
 		t.Fatalf("%q, %v", names, err)
 	}
@@ -225,14 +226,16 @@ func TestRestartKeepsTheKey(t *testing.T) {
 		if !errors.Is(err, client.ErrUnknown) {
 			t.Fatal(err)
 		}
+		key := ""
 		for range 2 { // the second process ends before it kept the answer
 			res, err := w.post(ctx, w.transport(client.Config{Journal: again()}), "/orders", "{}")
 			if err != nil || res.body != `{"run":1}` || res.Header.Get("Idempotent-Replayed") != "true" {
 				t.Fatalf("%v, %v", res, err)
 			}
+			key = client.KeyOf(res.Response)
 		}
 		w.ran(1)
-		if err := w.transport(client.Config{Journal: again()}).Done(t.Context(), "order-17/charge"); err != nil {
+		if err := w.transport(client.Config{Journal: again()}).Done(t.Context(), "order-17/charge", key); err != nil {
 			t.Fatal(err)
 		}
 		if res, err := w.post(ctx, w.transport(client.Config{Journal: again()}), "/orders", "{}"); err != nil || res.body != `{"run":2}` {
@@ -360,8 +363,11 @@ func TestJournalContradictions(t *testing.T) {
 			t.Errorf("an id of %d bytes: %v", len(id), err)
 		}
 	}
-	if err := w.transport(client.Config{}).Done(t.Context(), "order-17"); !errors.As(err, &refused) {
+	if err := w.transport(client.Config{}).Done(t.Context(), "order-17", "a"); !errors.As(err, &refused) {
 		t.Errorf("%v", err)
+	}
+	if err := transport.Done(t.Context(), "order-17", ""); !errors.As(err, &refused) {
+		t.Errorf("without a key: %v", err)
 	}
 	w.ran(1)
 }
@@ -390,12 +396,84 @@ func TestJournalTellsOfASecondCaller(t *testing.T) {
 			begin("b")
 			alone("a", false)
 		}
-		if err := again().Done(ctx, "order-17"); err != nil {
+		if err := again().Done(ctx, "order-17", "a"); err != nil {
 			t.Fatal(err)
 		}
 		alone("a", false)
 		begin("c")
 		alone("a", false)
 		alone("c", true)
+	})
+}
+
+// Two callers had one operation, and both end it. Between the two the name is used again: the second one's end is not that of the
+// next operation, whose request may be under way.
+func TestALateDoneLeavesTheNextOperation(t *testing.T) {
+	eachJournal(t, 0, func(t *testing.T, again func() client.Journal) {
+		const name = "order-17/charge"
+		begin := func(key, want string, was bool) {
+			t.Helper()
+			if entry, resumed, err := again().Begin(t.Context(), name, client.Entry{Key: key}); err != nil || entry.Key != want || resumed != was {
+				t.Errorf("%s got %s, resumed %v, %v", key, entry.Key, resumed, err)
+			}
+		}
+		done := func(key string) {
+			t.Helper()
+			if err := again().Done(t.Context(), name, key); err != nil {
+				t.Error(err)
+			}
+		}
+		begin("k1", "k1", false)
+		begin("another", "k1", true)
+		done("k1")
+		begin("k2", "k2", false)
+		done("k1")
+		if alone, err := again().Alone(t.Context(), name, "k2"); err != nil || !alone {
+			t.Errorf("the next operation is there: %v, %v", alone, err)
+		}
+		begin("k3", "k2", true)
+		done("k2")
+		begin("k3", "k3", false)
+	})
+}
+
+// However late callers end operations that were ended before, the one that has the name now stays until its own end.
+func TestLateDonesMeetNextOperations(t *testing.T) {
+	eachJournal(t, 0, func(t *testing.T, again func() client.Journal) {
+		const name = "order-17/charge"
+		var mu sync.Mutex
+		var ended []string
+		var wg sync.WaitGroup
+		for worker := range 4 {
+			j := again()
+			wg.Go(func() {
+				for n := range 10 {
+					entry, resumed, err := j.Begin(context.Background(), name, client.Entry{Key: fmt.Sprint(worker, "-", n)})
+					mu.Lock()
+					late := append([]string(nil), ended...)
+					mu.Unlock()
+					for _, key := range late[max(0, len(late)-3):] {
+						err = errors.Join(err, j.Done(context.Background(), name, key))
+					}
+					if !resumed && err == nil {
+						kept, again, looked := j.Begin(context.Background(), name, client.Entry{Key: "none"})
+						if kept.Key != entry.Key || !again {
+							t.Errorf("%s has the place of %s, resumed %v", kept.Key, entry.Key, again)
+						}
+						err = errors.Join(looked, j.Done(context.Background(), name, entry.Key))
+						mu.Lock()
+						ended = append(ended, entry.Key)
+						mu.Unlock()
+					}
+					if err != nil && !errors.Is(err, fs.ErrNotExist) { // it was ended between two looks: nothing is sent
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if len(ended) == 0 {
+			t.Error("no operation began")
+		}
 	})
 }

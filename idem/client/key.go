@@ -210,13 +210,19 @@ func (t *Transport) mint(now time.Time) (string, error) {
 	return id.String(), nil
 }
 
-// Done ends the named operation: its key is forgotten, and the same id would begin a new operation. Call it once the answer
-// is kept where a restart finds it, and not before: until then, asking again gets the same answer.
-func (t *Transport) Done(ctx context.Context, id string) error {
+// Done ends the named operation that has the key, which is [KeyOf] of its answer: the key is forgotten, and the same id would begin a
+// new operation. Call it once the answer is kept where a restart finds it, and not before: until then, asking again gets the
+// same answer. Before you send under a name that may have been used, look whether its answer is kept: after Done the same id
+// executes again. Where another caller has ended the operation, and the same id has begun the next one, that one goes on. It returns a
+// [*KeyError] without a key: the page that a redirect leads to has none, but the Response of its Request has.
+func (t *Transport) Done(ctx context.Context, id, key string) error {
 	if t.cfg.Journal == nil {
 		return &KeyError{Rule: "Done needs Config.Journal"}
 	}
-	if err := t.cfg.Journal.Done(ctx, id); err != nil {
+	if key == "" {
+		return &KeyError{Rule: "Done needs the key of the operation's answer"}
+	}
+	if err := t.cfg.Journal.Done(ctx, id, key); err != nil {
 		return fmt.Errorf("client: end an operation: %w", err)
 	}
 	return nil

@@ -295,7 +295,7 @@ func (tr *trial) keep(t *testing.T) {
 	if !tr.Entry.Torn {
 		return
 	}
-	files, err := filepath.Glob(filepath.Join(tr.journal, "*.json"))
+	files, err := filepath.Glob(filepath.Join(tr.journal, "*", "*.json"))
 	if err == nil {
 		err = os.Truncate(files[0], 20)
 	}

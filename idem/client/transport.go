@@ -32,7 +32,8 @@ func New(cfg Config) (*Transport, error) {
 
 // RoundTrip sends a POST or PATCH until it has an answer, and anything else as it is. Unlike other RoundTrippers it gives
 // errors for some answers, for what they say about the key: see the package's types of errors. It changes nothing of
-// the request, consumes and closes its body, and may be called for the same operation by many at once.
+// the request, consumes and closes its body, and may be called for the same operation by many at once. As with any RoundTripper,
+// the memory behind the body must not change before the response's body is closed: each attempt sends what is there.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !unsafe(req.Method) || req.Context().Value(withoutKey{}) != nil || req.URL == nil {
 		return t.passOn(req)

@@ -139,6 +139,16 @@ var faults = []fault{
 		mutants: []dies{{"what a loss has taken is old enough to have expired", "TestWhatALossHasTakenIsMissingHoweverOldItIs"}}},
 	{what: "After a restore a transfer's row could not be put back, and its accounts were corrected by the rows without it: the payer had its money again, and its client was told 201 for ever",
 		mutants: []dies{{"an account is corrected by rows that lack a transfer", "TestNoAccountIsCorrectedByRowsThatLackATransferOfIt"}, {"one account is corrected whatever transfers lack their rows", "TestOneAccountIsNotCorrectedWhileATransferOfItHasNoRow"}}},
+	{what: "A shop in TypeScript made each order's body in one Buffer of Node's, and began the next order before the first had left: the client's copy was a view, so both requests had the second order's bytes under two keys. One order was placed twice, the other one never",
+		mutants: []dies{{"a Buffer's bytes are the caller's to change", "TestTheTypeScriptPackageKeepsTheSharedRules"}}},
+	{what: "Two callers began one operation, and the first one's look was before the second one's entry, which took the file journal's last place. The first one counted, and was told that the operation has no entry and was not sent; under a new name or key it was a second charge",
+		mutants: []dies{{"a journal that is full has no entry", "TestAJournalThatIsFilledWithTheOperationHasItsEntry"}}},
+	{what: "Two callers of one operation got its decline. One ended the operation, and the customer's other card began the next one under the same name, whose reply was lost. Then the other caller ended the operation, by its name alone: the next one's entry was removed, and its next call had a new key and charged again",
+		mutants: []dies{{"a late end is that of the next operation", "TestALateDoneLeavesTheNextOperation"}, {"a late end is that of the next operation in memory", "TestALateDoneLeavesTheNextOperation"}, {"a late end is that of the next operation to the client in TypeScript", "TestTheTypeScriptPackageKeepsTheSharedRules"}, {"a late end is that of the next operation to the client in Python", "TestThePythonPackageKeepsTheSharedRules"}}},
+	{what: "A shop that was built as the guide says kept an order's answer, forgot its key, and died before it had acknowledged the job; or the queue delivered the job twice. The name had no key any more: the job placed a second order",
+		mutants: []dies{{"an order whose answer is kept is placed again", "TestAJobThatComesAgainAfterItsAnswerIsKeptOrdersNothing"}}},
+	{what: "A shop that was built as the guide says took the 401 of a token that was over for an order's answer: it kept \"Unauthorized\", forgot the key, and the order was lost. Of an answer that broke off while it was read it did not say that the order may have been placed",
+		mutants: []dies{{"any answer decides about an order", "TestWhatDecidesNothingIsNotKept"}, {"an answer that breaks off says nothing of its order", "TestWhatBreaksOffMayHaveBeenPlaced"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now

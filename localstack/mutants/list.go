@@ -46,6 +46,7 @@ var (
 	ofStreams     = []Tests{{Packages: "./docs/examples/rpc ./docs/examples/grpc ./docs/examples/connect", Run: "Stream|Unknown"}}
 	ofConform     = []Tests{{Packages: "./idem/conform", Run: "Gateway|FreedItsKey|ServicesOwn"}}
 	ofReference   = []Tests{{Packages: "./idem/memstore", Run: "^TestContract$"}}
+	ofShop        = []Tests{{Packages: "./docs/examples/guides/clients", Run: "^TestAJob|^TestWhat"}}
 	ofManyStories = []Tests{{Packages: "./functions/internal/payments", Run: "^TestSimulatedStories$", Flags: "-sim.steps 100000"}}
 	ofSeal        = []Tests{{Packages: "./idem/seal ./idem/seal/tablekeys"}}
 	ofCache       = []Tests{{Packages: "./idem/cache"}}
@@ -63,6 +64,7 @@ var (
 	ofDeadlines   = []Tests{{Packages: "./idem/lambdaapp ./functions/api", Run: "LeaseOutlives"}}
 	ofFront       = []Tests{{Packages: "./idem/awslambda", Run: "Front"}}
 	ofStage       = []Tests{{Packages: "./infra/stage"}}
+	ofTypeScript  = []Tests{{Packages: "./idem/client", Run: "^TestTheTypeScriptPackageKeepsTheSharedRules$/^package$"}}
 	ofPython      = []Tests{{Packages: "./idem/client", Run: "^TestThePythonPackageKeepsTheSharedRules$/^package$"}}
 	ofClient      = []Tests{{Packages: "./idem/client", Run: "Test[^T]|TestT[^h]|TestTh[^e]|TestThe[^TP]"}}
 )
@@ -78,6 +80,10 @@ func Listed() []Mutant {
 		of(ofSimulator, removals), of(ofLateStories, removalsOfLeases), of(ofSimulator, compared), of(ofManyStories, resources),
 		of(ofExamples, mountings), of(ofRPC, cutOffs), of(ofStreams, streams), of(ofConform, accusations), of(ofReference, references), of(ofMiddleware, refusals), of(ofLosses, losses), of(ofMiddles, middles), of(ofBalances, balances),
 		of(ofExamples, mountings), of(ofMiddleware, refusals), of(ofLosses, losses), of(ofMiddles, middles), of(ofBalances, balances), of(ofCutOvers, cutOvers),
+		of(ofCall, calls), of(ofGuard, guards), of(ofOutbox, outcomes), of(ofOutbox, reminders), of(ofOutbox, remainders), of(ofMiddleware, replays), of(ofFunction, functions), of(ofEngine, executions), of(ofSeal, seals), of(ofCache, caches), of(ofClient, journals), of(ofTypeScript, typeScripts), of(ofPython, pythons),
+		of(ofMiddleware, comparisons), of(ofScope, bounds), of(ofFront, fronts), of(ofOperator, stories), of(ofStore, wires), of(ofQueue, holds), of(ofPayments, acknowledgements), of(ofAPIKeys, apiKeys), of(ofStage, productions), of(ofApplication, applications),
+		of(ofSimulator, removals), of(ofLateStories, removalsOfLeases), of(ofSimulator, compared), of(ofManyStories, resources),
+		of(ofExamples, mountings), of(ofShop, shops), of(ofMiddleware, refusals), of(ofLosses, losses), of(ofMiddles, middles), of(ofBalances, balances),
 		of(ofLedger, ledgers), of(ofPages, pages), of(ofDeadlines, deadlines),
 	)
 }

@@ -215,7 +215,11 @@ var guards = []Mutant{
 // journals: a named operation has one key.
 var journals = []Mutant{
 	{Name: "a process that was slower keeps its own key", File: journalFile, Old: "			entry, err = j.resume(operation)\n", New: "			return fresh, false, nil\n"},
+	{Name: "a journal that is full has no entry", File: journalFile, Old: "		case errors.Is(err, ErrJournalFull):\n", New: "		case false:\n"},
 	{Name: "an entry of another operation is taken", File: journalFile, Old: "err != nil || kept.Operation != operation || kept.Key", New: "err != nil || kept.Key"},
+	{Name: "a late end is that of the next operation", File: journalFile, Old: "	err := os.Remove(j.file(operation, key))\n", New: "	err := os.RemoveAll(j.path(operation))\n"},
+	{Name: "a late end is that of the next operation in memory", File: "idem/client/journal.go", Old: "	if j.entries[operation].Key == key {\n", New: "	if key != \"\" {\n"},
+	{Name: "what a stopped writer made is removed under its name", File: journalFile, Old: "	if err := j.rename(name, gone); err != nil {\n		return err\n	}\n", New: "	gone = name\n"},
 	{Name: "a second caller leaves no mark", File: journalFile, Old: "		_, err = file.WriteString(\"\\n\")\n", New: "		_ = shared\n"},
 	{Name: "what net/http sent again counts as sent once", File: "idem/client/transport.go", Old: "s.budget.attempts == 1 && s.sends.Load() <= 1 && s", New: "s.budget.attempts == 1 && s"},
 	{Name: "an ended context proves that no earlier call was sent", File: "idem/client/transport.go", Old: "if s.unused(req.Context()) {", New: "if s != nil {"},
@@ -228,12 +232,19 @@ var journals = []Mutant{
 	{Name: "a response that is too large speaks for a lost attempt", File: "idem/client/answer.go", Old: "		return verdictUnproven // asking again", New: "		return verdictAnswer // asking again"},
 }
 
+// typeScripts: what the client in TypeScript sends, and under which key.
+var typeScripts = []Mutant{
+	{Name: "a Buffer's bytes are the caller's to change", File: "idem/client/typescript/src/client.ts", Old: "  return new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice();\n", New: "  return body.slice();\n"},
+	{Name: "a late end is that of the next operation to the client in TypeScript", File: "idem/client/typescript/src/journal.ts", Old: "    if (this.#entries.get(operation)?.entry.key === key) this", New: "    if (key) this"},
+}
+
 // pythons: what the client in Python takes for proof.
 var pythons = []Mutant{
 	{Name: "an answer that nobody can decode is the operation's end", File: "idem/client/python/src/idem_client/machine.py", Old: "if isinstance(reply, Answer) and reply.content() is None:", New: "if False:"},
 	{Name: "what the caller was handling says what became of a request", File: "idem/client/python/src/idem_client/machine.py", Old: "(link.__context__ if isinstance(link, httpcore.ConnectError) else None)", New: "link.__context__"},
 	{Name: "a real server's certificate leaves open what was sent", File: "idem/client/python/src/idem_client/machine.py", Old: "(link.__context__ if isinstance(link, httpcore.ConnectError) else None)", New: "None"},
 	{Name: "a key from the future is young to the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: " or age < -_KEY_AHEAD_MAX:", New: ":"},
+	{Name: "a late end is that of the next operation to the client in Python", File: "idem/client/python/src/idem_client/journal.py", Old: "            if kept is not None and kept.key == key:\n", New: "            if kept is not None:\n"},
 	{Name: "the client in Python sends what grew too old while it connected", File: "idem/client/python/src/idem_client/transport.py", Old: "            self._look()\n", New: "            pass\n"},
 }
 
@@ -356,6 +367,13 @@ var accusations = []Mutant{
 // references: what the plain store holds to.
 var references = []Mutant{
 	{Name: "a write in memory happens after its deadline by the wall clock", File: "idem/memstore/store.go", Old: "ok && clock.Over(deadline, s.clock()) {", New: "ok && clock.Over(deadline, s.clock()) && false {"},
+}
+
+// shops: what the guide's client takes for its order's answer.
+var shops = []Mutant{
+	{Name: "an order whose answer is kept is placed again", File: "docs/examples/guides/clients/clients.go", Old: "	if !found {\n", New: "	if !found || true {\n"},
+	{Name: "any answer decides about an order", File: "docs/examples/guides/clients/clients.go", Old: "decides, response.StatusCode) {", New: "decides, response.StatusCode) && false {"},
+	{Name: "an answer that breaks off says nothing of its order", File: "docs/examples/guides/clients/clients.go", Old: "and broke off\n		return Answer{}, unknown(err)\n", New: "and broke off\n		return Answer{}, err\n"},
 }
 
 // refusals: what a router refuses at start, and tells.

@@ -135,7 +135,7 @@ func perform(ctx context.Context, task clients.Task, c *clock) (*clients.Answer,
 	defer final.Body.Close()
 	body, err := io.ReadAll(final.Body)
 	if err == nil && task.Done {
-		err = t.Done(ctx, *task.Operation)
+		err = t.Done(ctx, *task.Operation, key)
 	}
 	headers := map[string]string{}
 	for name := range final.Header {

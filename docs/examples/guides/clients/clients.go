@@ -7,20 +7,38 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/idem-go/idem-aws/idem/client"
 )
 
+// Answer is what the API decided about an order, and the key by which the order ends.
+type Answer struct {
+	Status    int
+	Body, Key string
+}
+
+// decides are the statuses by which this API decides about an order. Any other one, such as the 401 of a token that is over or the 404
+// of a gateway, is no order's answer.
+var decides = []int{http.StatusCreated, http.StatusPaymentRequired}
+
+// Answers are the shop's own, in its database: a restart finds them there.
+type Answers struct {
+	Kept func(name string) (answer Answer, found bool, err error)
+	Keep func(name string, answer Answer) error
+}
+
 // Shop orders at an API that honours keys.
 type Shop struct {
-	url  string
-	keys *client.Transport
-	http *http.Client
+	url     string
+	answers Answers
+	keys    *client.Transport
+	http    *http.Client
 }
 
 // NewShop keeps the keys of orders that are not done with in the folder, so that a restart finds them.
-func NewShop(url, folder string) (*Shop, error) {
+func NewShop(url, folder string, answers Answers) (*Shop, error) {
 	journal, err := client.OpenFileJournal(folder, client.EntriesMaxDefault)
 	if err != nil {
 		return nil, err
@@ -29,31 +47,58 @@ func NewShop(url, folder string) (*Shop, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Shop{url, keys, &http.Client{Transport: keys}}, nil
+	asItIs := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Shop{url, answers, keys, &http.Client{Transport: keys, CheckRedirect: asItIs}}, nil
 }
 
-// Order places an order under a name of the shop's own, and gives its answer to keep. A name is used for one order only.
-func (s *Shop) Order(ctx context.Context, name, body string, keep func(answer string) error) error {
+// Order places an order under a name of the shop's own, and returns its answer. A name is used for one order only: called again, it
+// returns the answer that is kept.
+func (s *Shop) Order(ctx context.Context, name, body string) (Answer, error) {
+	answer, found, err := s.answers.Kept(name) // before anything is sent: the key of a kept answer may be forgotten
+	if err != nil {
+		return Answer{}, err
+	}
+	if !found {
+		if answer, err = s.send(ctx, name, body); err != nil {
+			return Answer{}, err
+		}
+		if err := s.answers.Keep(name, answer); err != nil {
+			return Answer{}, err
+		}
+	}
+	return answer, s.keys.Done(ctx, name, answer.Key) // only now may the key be forgotten
+}
+
+// send sends the order until the API has decided about it.
+func (s *Shop) send(ctx context.Context, name, body string) (Answer, error) {
 	ctx = client.WithOperation(ctx, name)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, strings.NewReader(body))
 	if err != nil {
-		return err
+		return Answer{}, err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	response, err := s.http.Do(r)
+	if err == nil {
+		response, err = s.keys.Await(ctx, response) // a 202 is not the end
+	}
 	if errors.Is(err, client.ErrUnknown) {
-		return fmt.Errorf("the order may have been placed; call again with the same name and body: %w", err)
+		return Answer{}, unknown(err)
 	}
 	if err != nil {
-		return err
+		return Answer{}, err
 	}
 	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err
+	if !slices.Contains(decides, response.StatusCode) {
+		return Answer{}, fmt.Errorf("%s decides nothing about the order; call again with the same name and body", response.Status)
 	}
-	if err := keep(string(answer)); err != nil {
-		return err
+	text, err := io.ReadAll(response.Body)
+	if err != nil { // it was too long to be read ahead, and broke off
+		return Answer{}, unknown(err)
 	}
-	return s.keys.Done(ctx, name) // only now may the key be forgotten
+	return Answer{response.StatusCode, string(text), client.KeyOf(response)}, nil
+}
+
+// unknown is the error of an order that may have been placed.
+func unknown(err error) error {
+	return fmt.Errorf("%w: the order may have been placed; call again with the same name and body: %w", client.ErrUnknown, err)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync/atomic"
 	"testing"
 
@@ -47,39 +48,188 @@ func newServer(t *testing.T, loses int64) (*server, string) {
 	return s, listening.URL
 }
 
+// table is the shop's, by the orders' names. Its process dies before it has kept an answer, or right after that, where there is such an
+// error.
+type table struct {
+	rows          map[string]Answer
+	before, after error
+}
+
+func (k *table) answers() Answers {
+	return Answers{
+		Kept: func(name string) (Answer, bool, error) {
+			answer, found := k.rows[name]
+			return answer, found, nil
+		},
+		Keep: func(name string, answer Answer) error {
+			if k.before == nil {
+				k.rows[name] = answer
+			}
+			return errors.Join(k.before, k.after)
+		},
+	}
+}
+
+var errDied = errors.New("power cut")
+
 func TestThePageShowsOneOrderWhateverIsLost(t *testing.T) {
 	page := check.NewPage(t, "retrying-clients.md")
 	s, url := newServer(t, 2)
-	shop := check.Get(NewShop(url, t.TempDir()))(t)
-	kept := ""
-	keep := func(answer string) error { kept = answer; return nil }
-	if err := shop.Order(t.Context(), "order-17", `{"item":"book"}`, keep); err != nil {
-		t.Fatal(err)
-	}
-	page.Text("lost answers", fmt.Sprintf("requests %d, orders %d, kept %s\n", s.requests.Load(), s.orders.Load(), kept))
+	kept := &table{rows: map[string]Answer{}}
+	shop := check.Get(NewShop(url, t.TempDir(), kept.answers()))(t)
+	answer := check.Get(shop.Order(t.Context(), "order-17", `{"item":"book"}`))(t)
+	page.Text("lost answers", fmt.Sprintf("requests %d, orders %d, kept %d %s\n", s.requests.Load(), s.orders.Load(), answer.Status, answer.Body))
+
+	// The process dies before it has said that the job is done, or the queue has it twice: the job comes again.
+	answer = check.Get(shop.Order(t.Context(), "order-17", `{"item":"book"}`))(t)
+	page.Text("the job again", fmt.Sprintf("requests %d, orders %d, kept %d %s\n", s.requests.Load(), s.orders.Load(), answer.Status, answer.Body))
 
 	// The process dies before it has kept the answer. The next one finds the key, and gets the same answer.
 	s, url = newServer(t, 0)
 	folder := t.TempDir()
-	shop = check.Get(NewShop(url, folder))(t)
-	died := errors.New("power cut")
-	if err := shop.Order(t.Context(), "order-18", `{"item":"book"}`, func(string) error { return died }); !errors.Is(err, died) {
+	kept.before = errDied
+	shop = check.Get(NewShop(url, folder, kept.answers()))(t)
+	if _, err := shop.Order(t.Context(), "order-18", `{"item":"book"}`); !errors.Is(err, errDied) {
 		t.Fatal(err)
 	}
-	again := check.Get(NewShop(url, folder))(t)
-	if err := again.Order(t.Context(), "order-18", `{"item":"book"}`, keep); err != nil {
-		t.Fatal(err)
-	}
-	page.Text("restart", fmt.Sprintf("requests %d, orders %d, kept %s\n", s.requests.Load(), s.orders.Load(), kept))
+	kept.before = nil
+	again := check.Get(NewShop(url, folder, kept.answers()))(t)
+	answer = check.Get(again.Order(t.Context(), "order-18", `{"item":"book"}`))(t)
+	page.Text("restart", fmt.Sprintf("requests %d, orders %d, kept %d %s\n", s.requests.Load(), s.orders.Load(), answer.Status, answer.Body))
+
+	// The token is over when the order is sent first.
+	s, _ = newServer(t, 0)
+	url = front(t, s, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	shop = check.Get(NewShop(url, t.TempDir(), kept.answers()))(t)
+	_, refused := shop.Order(t.Context(), "order-20", `{"item":"book"}`)
+	answer = check.Get(shop.Order(t.Context(), "order-20", `{"item":"book"}`))(t)
+	page.Text("a refusal", fmt.Sprintf("first %v\nthen orders %d, kept %d %s\n", refused, s.orders.Load(), answer.Status, answer.Body))
 
 	// Another body under the same name is an error, and the first one may have been ordered: it was.
 	s, url = newServer(t, 0)
-	shop = check.Get(NewShop(url, t.TempDir()))(t)
-	_ = shop.Order(t.Context(), "order-19", `{"item":"book","at":"12:00:00"}`, func(string) error { return died })
-	err := shop.Order(t.Context(), "order-19", `{"item":"book","at":"12:00:07"}`, keep)
+	kept.before = errDied
+	shop = check.Get(NewShop(url, t.TempDir(), kept.answers()))(t)
+	_, _ = shop.Order(t.Context(), "order-19", `{"item":"book","at":"12:00:00"}`)
+	_, err := shop.Order(t.Context(), "order-19", `{"item":"book","at":"12:00:07"}`)
 	var mismatch *client.MismatchError
 	if !errors.As(err, &mismatch) {
 		t.Fatal(err)
 	}
 	page.Text("another body", fmt.Sprintf("requests %d, orders %d, may have been placed: %v\n", s.requests.Load(), s.orders.Load(), errors.Is(err, client.ErrUnknown)))
+}
+
+// front serves the API behind something that answers the first request by itself.
+func front(t *testing.T, s *server, first http.HandlerFunc) string {
+	t.Helper()
+	var requests atomic.Int64
+	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if requests.Add(1) == 1 {
+			first(w, r)
+			return
+		}
+		s.ServeHTTP(w, r)
+	}))
+	t.Cleanup(listening.Close)
+	return listening.URL
+}
+
+// The answer is kept, and its key forgotten or not, when the same job comes again: it is one order, and the key is forgotten in the end.
+func TestAJobThatComesAgainAfterItsAnswerIsKeptOrdersNothing(t *testing.T) {
+	for name, dies := range map[string]error{"the key is forgotten": nil, "the process dies before it forgets the key": errDied} {
+		t.Run(name, func(t *testing.T) {
+			s, url := newServer(t, 0)
+			folder, kept := t.TempDir(), &table{rows: map[string]Answer{}, after: dies}
+			shop := check.Get(NewShop(url, folder, kept.answers()))(t)
+			if _, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`); !errors.Is(err, dies) {
+				t.Fatal(err)
+			}
+			again := check.Get(NewShop(url, folder, kept.answers()))(t)
+			answer := check.Get(again.Order(t.Context(), "order-17", `{"item":"book"}`))(t)
+			if answer.Status != http.StatusCreated || answer.Body != `{"order":"17"}` || s.requests.Load() != 1 || s.orders.Load() != 1 {
+				t.Errorf("%q after %d requests and %d orders", answer.Body, s.requests.Load(), s.orders.Load())
+			}
+			if entries := check.Get(os.ReadDir(folder))(t); len(entries) != 0 {
+				t.Errorf("the journal has %v still", entries)
+			}
+		})
+	}
+}
+
+// A 401, the 404 or 413 of a gateway or a login page says nothing about the order: it is no answer to keep, and its key is not forgotten.
+func TestWhatDecidesNothingIsNotKept(t *testing.T) {
+	for _, status := range []int{401, 403, 404, 413, 303} {
+		s, _ := newServer(t, 0)
+		url := front(t, s, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "/login")
+			w.WriteHeader(status)
+		})
+		folder, kept := t.TempDir(), &table{rows: map[string]Answer{}}
+		shop := check.Get(NewShop(url, folder, kept.answers()))(t)
+		if answer, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`); err == nil || len(kept.rows) != 0 {
+			t.Errorf("%d: %+v, kept %v", status, answer, kept.rows)
+		}
+		if entries := check.Get(os.ReadDir(folder))(t); len(entries) != 1 {
+			t.Errorf("%d: the journal has %v", status, entries)
+		}
+		answer := check.Get(shop.Order(t.Context(), "order-17", `{"item":"book"}`))(t)
+		if answer.Status != http.StatusCreated || kept.rows["order-17"] != answer || s.orders.Load() != 1 {
+			t.Errorf("%d: %+v, kept %v, %d orders", status, answer, kept.rows, s.orders.Load())
+		}
+		if entries := check.Get(os.ReadDir(folder))(t); len(entries) != 0 {
+			t.Errorf("%d: the journal has %v still", status, entries)
+		}
+	}
+}
+
+// A 202 is followed to its end: a decline that comes later is the order's answer.
+func TestWhatIsPendingIsFollowedToItsEnd(t *testing.T) {
+	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			w.Header().Set("Location", "/operations/1")
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		fmt.Fprint(w, `{"state":"completed","response":{"status":402,"headers":{},"body":"declined"}}`)
+	}))
+	defer listening.Close()
+	folder, kept := t.TempDir(), &table{rows: map[string]Answer{}}
+	shop := check.Get(NewShop(listening.URL, folder, kept.answers()))(t)
+	answer := check.Get(shop.Order(t.Context(), "order-17", `{"item":"book"}`))(t)
+	if answer.Status != http.StatusPaymentRequired || answer.Body != "declined" || kept.rows["order-17"] != answer {
+		t.Errorf("%+v, kept %v", answer, kept.rows)
+	}
+	if entries := check.Get(os.ReadDir(folder))(t); len(entries) != 0 {
+		t.Errorf("the journal has %v still", entries)
+	}
+}
+
+// An answer that is too long to be read ahead breaks off while it is read: the order was placed, and its key is kept.
+func TestWhatBreaksOffMayHaveBeenPlaced(t *testing.T) {
+	s, _ := newServer(t, 0)
+	keys := make(chan string, 2)
+	torn := front(t, s, func(w http.ResponseWriter, r *http.Request) {
+		keys <- r.Header.Get("Idempotency-Key")
+		w.Header().Set("Content-Length", fmt.Sprint(16<<20))
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write(make([]byte, 9<<20))
+		panic(http.ErrAbortHandler)
+	})
+	s.service = recorded(s.service, keys)
+	kept := &table{rows: map[string]Answer{}}
+	shop := check.Get(NewShop(torn, t.TempDir(), kept.answers()))(t)
+	if answer, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`); !errors.Is(err, client.ErrUnknown) || len(kept.rows) != 0 {
+		t.Errorf("%d bytes, %v, want that the order may have been placed", len(answer.Body), err)
+	}
+	check.Get(shop.Order(t.Context(), "order-17", `{"item":"book"}`))(t)
+	if first, second := <-keys, <-keys; first != second {
+		t.Errorf("the keys %s and %s", first, second)
+	}
+}
+
+// recorded tells the key of each request.
+func recorded(service http.Handler, keys chan<- string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys <- r.Header.Get("Idempotency-Key")
+		service.ServeHTTP(w, r)
+	})
 }

@@ -14,7 +14,7 @@ class Own:
     def alone(self, operation: str, key: str) -> bool:
         return True
 
-    def done(self, operation: str) -> None:
+    def done(self, operation: str, key: str) -> None:
         return None
 
 
@@ -24,7 +24,7 @@ def pay(journal: idem_client.Journal) -> int:
         try:
             accepted = api.post("/v1/payments", json={"amount": 1999}, operation="order-17/charge")
             final: httpx.Response = api.await_final(accepted)
-            api.done("order-17/charge")
+            api.done("order-17/charge", idem_client.key_of(final))
             return final.status_code
         except idem_client.GaveUpError as error:
             reason: idem_client.Reason = error.reason

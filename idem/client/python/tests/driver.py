@@ -59,7 +59,7 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
             first = http.request(task["method"], task["url"], headers=task["headers"], content=task.get("body"), extensions=extensions_of(task))
             answer = transport.await_final(first) if task.get("await") else first
             if task.get("done"):
-                transport.done(task["operation"])
+                transport.done(task["operation"], idem_client.key_of(answer))
             return told(first, answer, clock)
     except Exception as error:
         return ended(error, clock)
@@ -74,7 +74,7 @@ async def run_async(task: dict[str, Any]) -> dict[str, Any]:
             first = await http.request(task["method"], task["url"], headers=task["headers"], content=task.get("body"), extensions=extensions_of(task))
             answer = await transport.await_final(first) if task.get("await") else first
             if task.get("done"):
-                await transport.done(task["operation"])
+                await transport.done(task["operation"], idem_client.key_of(answer))
             return told(first, answer, clock)
     except Exception as error:
         return ended(error, clock)

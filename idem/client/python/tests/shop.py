@@ -1,4 +1,4 @@
-"""What the README's examples import."""
+"""What the README's examples import: a database would keep the answers."""
 
 import httpx
 
@@ -6,7 +6,12 @@ import idem_client
 
 token = "secret-token"
 config = idem_client.Config(journal=idem_client.MemoryJournal())
+_kept: dict[str, tuple[str, str | None]] = {}
 
 
-def keep(payment: httpx.Response) -> None:
-    payment.raise_for_status()
+def keep(operation: str, payment: httpx.Response, key: str | None) -> None:
+    _kept[operation] = payment.text, key
+
+
+def key_of_kept(operation: str) -> str | None:
+    return _kept[operation][1] if operation in _kept else None

@@ -345,8 +345,9 @@ class Cancellation(unittest.IsolatedAsyncioTestCase):
 
         async with idem_client.AsyncClient("https://api.example/prod", Config(journal=MemoryJournal()), headers={"Authorization": "Bearer t"}, base=Base()) as api:
             accepted = await api.post("/v1/payments", json={}, operation="order-17")
-            self.assertEqual((await api.await_final(accepted)).text, "paid")
-            await api.done("order-17")
+            final = await api.await_final(accepted)
+            self.assertEqual(final.text, "paid")
+            await api.done("order-17", idem_client.key_of(final))
         self.assertEqual([str(r.url) for r in asked], ["https://api.example/prod/v1/payments", "https://api.example/prod/v1/operations/1"])
         self.assertEqual(asked[1].headers["Authorization"], "Bearer t")
 
@@ -614,8 +615,8 @@ class Journals(unittest.TestCase):
             kept, resumed = journal.begin("a/../b", Entry("k2", 1.0))
             self.assertEqual((kept.key, resumed), ("k1", True))
             self.assertAlmostEqual(kept.first_sent or 0.0, 1795262400.007, delta=0.002)
-            journal.done("a/../b")
-            journal.done("a/../b")
+            journal.done("a/../b", "k1")
+            journal.done("a/../b", "k1")
             self.assertEqual(journal.begin("a/../b", Entry("k3", 1.0))[0].key, "k3")
 
     def test_of_many_callers_at_once_all_get_the_same_key(self) -> None:
@@ -662,12 +663,20 @@ class Journals(unittest.TestCase):
     def test_a_file_that_is_no_entry_is_an_error(self) -> None:
         journal = FileJournal(self.path)
         journal.begin("a", Entry("k", 1.0))
-        [file] = self.path.iterdir()
+        [file] = self.path.glob("*/*")
         for content in ("", "{", "null", "[]", '{"operation":"b","key":"k","first_sent":"2026-11-21T12:00:00Z"}', '{"operation":"a","key":"k","first_sent":7}'):
             file.write_text(content)
             with self.assertRaises(idem_client.JournalError) as refused:
                 journal.begin("a", Entry("k2", 1.0))
             self.assertEqual(refused.exception.code, "journal_unreadable")
+        file.unlink()
+        file.parent.rmdir()
+        file.parent.write_text('{"operation":"a","key":"k"}')  # as earlier commits did
+        for ask in (lambda: journal.begin("a", Entry("k2")), lambda: journal.alone("a", "k"), lambda: journal.done("a", "k")):
+            with self.assertRaises(NotADirectoryError):
+                ask()
+        FileJournal(self.path)
+        self.assertEqual(list(self.path.iterdir()), [file.parent])
 
     def test_the_first_caller_learns_of_a_second_one(self) -> None:
         for journal in (MemoryJournal(), FileJournal(self.path)):
@@ -677,24 +686,58 @@ class Journals(unittest.TestCase):
             for _ in range(3):
                 journal.begin("a", Entry("k2"))
                 self.assertFalse(journal.alone("a", "k1"))
-            journal.done("a")
+            journal.done("a", "k1")
             self.assertFalse(journal.alone("a", "k1"))
             journal.begin("a", Entry("k3"))
             self.assertEqual((journal.alone("a", "k1"), journal.alone("a", "k3")), (False, True))
 
-    def test_two_processes_get_one_key_between_read_and_link(self) -> None:
-        second = "import idem_client, sys; print(idem_client.FileJournal(sys.argv[1]).begin('a', idem_client.Entry('second'))[0].key)"
-        link = os.link
+    def test_a_late_done_leaves_the_next_operation_of_the_name(self) -> None:
+        for journal in (MemoryJournal(), FileJournal(self.path)):
 
-        def after_the_second(source: str, target: str) -> None:
+            def begin(key: str) -> tuple[str, bool]:
+                entry, resumed = journal.begin("a", Entry(key))
+                return entry.key, resumed
+
+            self.assertEqual([begin("k1"), begin("another")], [("k1", False), ("k1", True)])
+            journal.done("a", "k1")
+            self.assertEqual(begin("k2"), ("k2", False))
+            journal.done("a", "k1")
+            self.assertTrue(journal.alone("a", "k2"))
+            self.assertEqual(begin("k3"), ("k2", True))
+            journal.done("a", "k2")
+            self.assertEqual(begin("k3"), ("k3", False))
+            with self.assertRaises(idem_client.KeyRefusedError):
+                IdempotencyTransport(Config(journal=journal)).done("a", None)
+
+    def test_two_processes_get_one_key_between_look_and_rename(self) -> None:
+        second = "import idem_client, sys; print(idem_client.FileJournal(sys.argv[1]).begin('a', idem_client.Entry('second'))[0].key)"
+        rename = os.rename
+
+        def after_the_second(source: Path, target: Path) -> None:
             said = subprocess.run([sys.executable, "-I", "-c", second, str(self.path)], check=True, capture_output=True, text=True)
             self.assertEqual(said.stdout, "second\n")
-            link(source, target)
+            rename(source, target)
 
         journal = FileJournal(self.path)
-        with unittest.mock.patch.object(os, "link", after_the_second):
+        with unittest.mock.patch.object(os, "rename", after_the_second):
             entry, resumed = journal.begin("a", Entry("first"))
         self.assertEqual((entry.key, resumed, journal.alone("a", "second")), ("second", True, False))
+
+    def test_one_that_another_caller_filled_with_the_same_operation_has_its_entry(self) -> None:
+        journal, listdir, second = FileJournal(self.path, 1), os.listdir, list[tuple[Entry, bool]]()
+
+        def after_the_second(path: Path) -> list[str]:
+            if path == self.path and not second:
+                second.append((Entry("second"), False))
+                self.assertEqual([FileJournal(self.path, 1).begin("a", Entry("second"))], second)
+            return listdir(path)
+
+        with unittest.mock.patch.object(os, "listdir", after_the_second):
+            entry, resumed = journal.begin("a", Entry("first"))
+        self.assertEqual((entry.key, resumed, journal.alone("a", "second")), ("second", True, False))
+        with self.assertRaises(idem_client.JournalError) as refused:
+            journal.begin("b", Entry("third"))
+        self.assertEqual(refused.exception.code, "journal_full")
 
     def test_a_directory_whose_maker_died_before_its_name_was_durable_is_made_durable(self) -> None:
         with unittest.mock.patch.object(os, "open", side_effect=os.open) as opened:
@@ -704,15 +747,29 @@ class Journals(unittest.TestCase):
     def test_what_a_crash_left_does_not_fill_the_journal(self) -> None:
         path = self.path / "made" / "with" / "journal"
         journal = FileJournal(path, 1)
-        left, live = path / "begin-1", path / "begin-2"
-        left.touch()
-        live.touch()
-        os.utime(left, (0.0, time.time() - 3660.0))
+        left, removed, live = path / "begin-1", path / "begin-2-gone", path / "begin-3"
+        for beside in (left, removed, live):
+            beside.mkdir()
+            (beside / "a.json").touch()
+        for beside in (left, removed):
+            os.utime(beside, (0.0, time.time() - 3660.0))
         self.assertFalse(journal.begin("a", Entry("k"))[1])
         with self.assertRaises(idem_client.JournalError):
             journal.begin("b", Entry("k"))
         FileJournal(path, 1)
-        self.assertEqual((left.exists(), live.exists()), (False, True))
+        self.assertEqual([beside.name for beside in path.iterdir() if beside.name.startswith("begin-")], ["begin-3"])
+
+    def test_a_crash_while_an_operation_ends_leaves_its_name_free(self) -> None:
+        journal = FileJournal(self.path)
+        journal.begin("a", Entry("k1"))
+        for ended in self.path.glob("*/*"):
+            ended.unlink()
+        entry, resumed = journal.begin("a", Entry("k2"))
+        self.assertEqual((entry.key, resumed), ("k2", False))
+        for ended in self.path.glob("*/*"):
+            ended.unlink()
+        FileJournal(self.path)
+        self.assertEqual(list(self.path.iterdir()), [])
 
     def test_a_relative_directory_which_is_another_one_elsewhere_is_refused(self) -> None:
         self.addCleanup(os.chdir, os.getcwd())
@@ -724,8 +781,8 @@ class Journals(unittest.TestCase):
 
     def test_files_are_for_their_owner_alone(self) -> None:
         FileJournal(self.path / "keys").begin("a", Entry("k", 1.0))
-        [file] = (self.path / "keys").iterdir()
-        self.assertEqual((os.stat(file).st_mode & 0o777, os.stat(self.path / "keys").st_mode & 0o777), (0o600, 0o700))
+        [file] = (self.path / "keys").glob("*/*")
+        self.assertEqual([os.stat(name).st_mode & 0o777 for name in (file, file.parent, self.path / "keys")], [0o600, 0o700, 0o700])
         self.assertRegex(file.name, re.compile(r"^[0-9a-f]{64}\.json$"))
 
 

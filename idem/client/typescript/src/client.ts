@@ -55,7 +55,7 @@ const defaults: Options = {
 
 /**
  * A request as fetch takes it, with a body that can be sent twice: no stream, and no form, whose boundary is another each
- * time. The operation is the caller's own id for it, such as "order-17/charge": the same id has the same key, after a
+ * time. Bytes are copied at the call, so that the caller may use their memory again at once. The operation is the caller's own id for it, such as "order-17/charge": the same id has the same key, after a
  * restart too, until `done`. Without it the key is the one given, or a new one. A given key counts as one that was used
  * before, since it may be that of an error: an answer that does not come from behind the key, such as a 401, then ends in a
  * GaveUpError. A redirect of a POST or PATCH is an answer and never followed: another `redirect` than "manual" is a TypeError.
@@ -108,7 +108,7 @@ export class Client {
    */
   async fetch(url: string | URL, send: Send = {}): Promise<Response> {
     const { key, operation, signal, body, ...init } = send;
-    const whole: RequestInit = { ...init, ...(signal && { signal }), ...(body !== undefined && { body: typeof body === "string" ? body : body.slice() }) };
+    const whole: RequestInit = { ...init, ...(signal && { signal }), ...(body !== undefined && { body: copied(body) }) };
     if (!["POST", "PATCH"].includes((init.method ?? "GET").toUpperCase())) {
       return this.#options.fetch(url, whole);
     }
@@ -120,9 +120,14 @@ export class Client {
     return this.#run(op);
   }
 
-  /** Ends a named operation, once its answer is kept where a restart finds it: the same id then begins a new operation. */
-  async done(operation: string): Promise<void> {
-    await this.#journal().done(operation);
+  /**
+   * Ends the named operation that has the key, which is `keyOf` its answer, once that is kept where a restart finds it: the same id
+   * then begins a new operation. Where another caller has ended the operation, and the same id has begun the next one, that one
+   * goes on. Rejects with a KeyError without a key.
+   */
+  async done(operation: string, key: string | undefined): Promise<void> {
+    if (!key) throw new KeyError("done needs the key of the operation's answer");
+    await this.#journal().done(operation, key);
   }
 
   /** The key that the response's request was sent with. */
@@ -324,6 +329,13 @@ function validate(options: Options): void {
     throw new ConfigError(`Options.keyAgeMaxMs = ${keyAgeMaxMs}: must be longer than elapsedMaxMs + attemptTimeoutMs = ${elapsedMaxMs + attemptTimeoutMs}`);
   }
   if (baseURL !== undefined && (!URL.canParse(baseURL) || baseURL.endsWith("/"))) throw new ConfigError(`Options.baseURL = ${baseURL}: must be a URL without a slash at its end`);
+}
+
+/** A body as it is at the call. Node has bytes whose own slice is a view, and has what the caller writes over them. */
+function copied(body: string | Uint8Array) {
+  if (typeof body === "string") return body;
+  if (!ArrayBuffer.isView(body)) throw new TypeError("a body must be a string or bytes (Uint8Array)");
+  return new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice();
 }
 
 /** Whether a journal may have an operation of that name. */

@@ -1,16 +1,19 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { constants } from "node:fs";
-import { link, mkdir, open, readdir, readFile, stat, unlink } from "node:fs/promises";
+import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, rmdir, stat, unlink } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
 
 import { ConfigError, JournalError } from "./errors.ts";
 import { checkEntriesMax, entriesMaxDefault, full, none, type Begun, type Entry, type Journal } from "./journal.ts";
 
 /**
- * A journal in a directory, one file for each operation, for its owner alone to read. It survives the process and, as far
- * as the disk does what fsync asks for, the machine; several processes on one machine may share it. Files hold operation ids
- * and keys in the clear, in the format that the clients in Go and Python have, too. A line break at a file's end says that a
- * second caller has the entry, too.
+ * A journal in a directory, for its owner alone to read. It survives the process and, as far as the disk does what fsync
+ * asks for, the machine; several processes on one machine may share it. Files hold operation ids and keys in the clear, in the
+ * format that the clients in Go and Python have, too.
+ *
+ * Each operation is a directory in the journal's, and its entry is the one file in that, named after the key. So an entry is
+ * removed by its key, and a directory that has an entry is neither replaced nor removed. A line break at a file's end says that
+ * a second caller has the entry, too.
  */
 export class FileJournal implements Journal {
   readonly #directory: string;
@@ -41,27 +44,44 @@ export class FileJournal implements Journal {
     const kept = await this.#resume(operation);
     if (kept) return { entry: kept, resumed: true };
     if (signal?.aborted) throw none();
-    if (await this.#write(operation, fresh)) return { entry: fresh, resumed: false };
-    const faster = await this.#resume(operation); // another process was faster
-    if (!faster) throw new JournalError("journal_unreadable", "the operation was ended while it began");
-    return { entry: faster, resumed: true };
+    const room = await this.#hasRoom();
+    if (room && (await this.#write(operation, fresh))) return { entry: fresh, resumed: false };
+    const faster = await this.#resume(operation); // another process was faster, and may have taken the last place
+    if (faster) return { entry: faster, resumed: true };
+    throw room ? new JournalError("journal_unreadable", "the operation was ended while it began") : full(this.#entriesMax);
   }
 
   async alone(operation: string, key: string): Promise<boolean> {
-    const raw = await readFile(this.#path(operation), "utf8").catch(unless("ENOENT"));
+    const raw = await readFile(this.#file(operation, key), "utf8").catch(unless("ENOENT"));
     if (raw === undefined) return false; // another caller has ended it
     const kept = parse(raw, operation);
     return kept.entry.key === key && !kept.shared;
   }
 
-  async done(operation: string): Promise<void> {
-    await unlink(this.#path(operation)).catch(unless("ENOENT"));
+  async done(operation: string, key: string): Promise<void> {
+    await unlink(this.#file(operation, key)).catch(unless("ENOENT"));
+    await removeEmpty(this.#path(operation)); // the next operation may have its entry there
     await sync(this.#directory);
   }
 
-  /** Hashed: any id is a file name then. */
+  /**
+   * The operation's directory. It has the name that earlier commits gave to a file: a client that meets what another one left there
+   * fails, and does not take the operation for a new one.
+   */
   #path(operation: string): string {
-    return join(this.#directory, `${createHash("sha256").update(operation).digest("hex")}.json`);
+    return join(this.#directory, nameOf(operation));
+  }
+
+  /** The operation's entry with the key. */
+  #file(operation: string, key: string): string {
+    return join(this.#path(operation), nameOf(key));
+  }
+
+  /** The operation's entry, whatever its key is; undefined where there is none. */
+  async #find(operation: string): Promise<string | undefined> {
+    const names = await readdir(this.#path(operation)).catch(unless("ENOENT"));
+    const name = names?.find((name) => name.endsWith(suffix)); // NFS has others, of what was removed while it was open
+    return name && join(this.#path(operation), name);
   }
 
   /**
@@ -69,8 +89,9 @@ export class FileJournal implements Journal {
    * caller does not outlive the machine either.
    */
   async #resume(operation: string): Promise<Entry | undefined> {
-    const file = await open(this.#path(operation), constants.O_RDWR | constants.O_APPEND).catch(unless("ENOENT"));
-    if (file === undefined) return undefined;
+    const name = await this.#find(operation);
+    const file = name && (await open(name, constants.O_RDWR | constants.O_APPEND).catch(unless("ENOENT")));
+    if (!file) return undefined;
     try {
       const { entry, shared } = parse(await file.readFile("utf8"), operation);
       if (!shared) await file.write("\n");
@@ -81,39 +102,82 @@ export class FileJournal implements Journal {
     }
   }
 
-  /** Written and synced beside, then linked into place: a rename would overwrite another process's entry. */
+  /** Counts the entries. What a crash left beside them does not count. */
+  async #hasRoom(): Promise<boolean> {
+    return (await readdir(this.#directory)).filter((name) => !name.startsWith(besidePrefix)).length < this.#entriesMax;
+  }
+
+  /**
+   * Made and synced beside, then renamed into place. That replaces an empty directory, and fails where another process has an
+   * entry: false.
+   */
   async #write(operation: string, entry: Entry): Promise<boolean> {
-    const entries = (await readdir(this.#directory)).filter((name) => !name.startsWith(besidePrefix)); // what a crash left does not count
-    if (entries.length >= this.#entriesMax) throw full(this.#entriesMax);
-    const beside = join(this.#directory, besidePrefix + randomUUID());
-    const file = await open(beside, "wx", 0o600);
+    const beside = await mkdtemp(join(this.#directory, besidePrefix)); // mode 0700
     try {
-      await file.writeFile(JSON.stringify({ operation, key: entry.key, first_sent: text(entry.firstSent), given_at: text(entry.givenAt) }));
-      await file.sync();
-      const mine = await link(beside, this.#path(operation)).then(() => true, unless("EEXIST"));
-      await sync(this.#directory);
-      return mine === true;
-    } finally {
-      await file.close();
-      await unlink(beside).catch(unless("ENOENT")); // another process took it for a crash's
+      await fill(join(beside, nameOf(entry.key)), JSON.stringify({ operation, key: entry.key, first_sent: text(entry.firstSent), given_at: text(entry.givenAt) }));
+      await sync(beside);
+      await rename(beside, this.#path(operation));
+    } catch (error) {
+      await rm(beside, { recursive: true, force: true });
+      unless(...occupied)(error as NodeJS.ErrnoException);
+      return false;
     }
+    await sync(this.#directory);
+    return true;
   }
 }
 
-/** Begins the names of files that are not linked into place yet. */
+/** Begins the names of directories that are not renamed into place yet. */
 const besidePrefix = "begin-";
+/** Ends the names of those that are being removed. */
+const goneSuffix = "-gone";
 /**
- * More than a write takes. A process that was stopped for longer finds its file gone when it links it; nothing is sent then.
+ * More than a write takes. A process that was stopped for longer finds its directory gone when it renames it; nothing is sent then.
  */
 const besideAgeMaxMs = 3600_000;
+/** How file systems say that a directory has something in it. */
+const occupied = ["ENOTEMPTY", "EEXIST"];
+const suffix = ".json";
 
-/** Removes what crashes left beside the entries. */
-async function clean(directory: string): Promise<void> {
-  for (const name of (await readdir(directory)).filter((name) => name.startsWith(besidePrefix))) {
-    const beside = join(directory, name);
-    const found = await stat(beside).catch(unless("ENOENT"));
-    if (found && Date.now() - found.mtimeMs > besideAgeMaxMs) await unlink(beside).catch(unless("ENOENT"));
+/** Hashes an id or a key: any one is a file's name then. */
+function nameOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex") + suffix;
+}
+
+/** Writes a new file, durably but for its name. */
+async function fill(name: string, content: string): Promise<void> {
+  const file = await open(name, "wx", 0o600);
+  try {
+    await file.writeFile(content);
+    await file.sync();
+  } finally {
+    await file.close();
   }
+}
+
+/** Removes a directory, unless there is something in it. */
+async function removeEmpty(directory: string): Promise<void> {
+  await rmdir(directory).catch(unless("ENOENT", "ENOTDIR", ...occupied));
+}
+
+/** Removes what crashes left: directories beside the entries, and those of operations that were ended. */
+async function clean(directory: string): Promise<void> {
+  for (const name of await readdir(directory)) {
+    if (name.startsWith(besidePrefix)) await cleanBeside(join(directory, name));
+    else if (name.endsWith(suffix)) await removeEmpty(join(directory, name));
+  }
+}
+
+/**
+ * Removes a directory beside the entries that is too old to be somebody's. It takes another name first: were its writer only
+ * stopped, it would rename a directory without its file into place.
+ */
+async function cleanBeside(beside: string): Promise<void> {
+  const found = await stat(beside).catch(unless("ENOENT"));
+  if (!found || Date.now() - found.mtimeMs <= besideAgeMaxMs) return;
+  const gone = beside.endsWith(goneSuffix) ? beside : beside + goneSuffix;
+  await rename(beside, gone).catch(unless("ENOENT", ...occupied));
+  await rm(gone, { recursive: true, force: true });
 }
 
 /**

@@ -27,8 +27,9 @@ export interface Journal {
   /**
    * Returns the operation's entry: the one that is there already (resumed), or else the fresh one, kept durably before it
    * returns. Of several callers at once, in several processes too, all get the same. Rejecting means that nothing is sent: with
-   * the JournalError `journal_full` that the operation has no entry and there is no room for one; any other error proves nothing
-   * about earlier calls. Where the signal is aborted, it only looks, if it can: it returns the entry that is there, so that the
+   * the JournalError `journal_full` that the operation has no entry and there is no room for one, so look for the entry once more
+   * when there is none: another caller may have taken the last place for it. Any other error proves nothing about earlier
+   * calls. Where the signal is aborted, it only looks, if it can: it returns the entry that is there, so that the
    * caller learns the key, else it rejects with the JournalError `journal_no_entry`, and makes none. Nothing is sent then, and an
    * entry would say that something may have been.
    */
@@ -39,8 +40,11 @@ export interface Journal {
    * counts as a no.
    */
   alone(operation: string, key: string): Promise<boolean>;
-  /** Forgets an operation, durably. One that is not there is no error. */
-  done(operation: string): Promise<void>;
+  /**
+   * Removes the operation's entry if it has the key, durably. One that is not there is no error, nor is one with another key: that is
+   * the next operation of the same name, which another caller has begun, and it stays.
+   */
+  done(operation: string, key: string): Promise<void>;
 }
 
 /** How many operations a journal keeps unless told otherwise. It never forgets one by itself. */
@@ -88,7 +92,7 @@ export class MemoryJournal implements Journal {
     return kept?.entry.key === key && !kept.shared;
   }
 
-  async done(operation: string): Promise<void> {
-    this.#entries.delete(operation);
+  async done(operation: string, key: string): Promise<void> {
+    if (this.#entries.get(operation)?.entry.key === key) this.#entries.delete(operation);
   }
 }

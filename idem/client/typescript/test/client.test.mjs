@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import files, { mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import files, { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createRequire, syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
@@ -97,7 +97,7 @@ test("a signal that is aborted before anything is sent leaves no entry", async (
     assert.equal(asked.length, 0);
     await (await again()).begin("b", { key: "k" }); // there is room for one
     assert.equal((await (await again()).begin("b", { key: "l" }, signal)).resumed, true);
-    await (await again()).done("b");
+    await (await again()).done("b", "k");
     assert.equal((await send({})).status, 403);
   }
 });
@@ -263,17 +263,39 @@ test("neither an error's text nor what inspecting it prints has the key", async 
   assert.doesNotMatch(inspect(error, { showHidden: true }) + JSON.stringify(error) + error.stack, /secret/);
 });
 
-test("a body of bytes is the one that was given, also where the caller writes over it", async () => {
-  const body = new TextEncoder().encode("one");
-  const bodies = [];
-  const keep = (answer) => async (init) => {
-    bodies.push(await new Response(init.body).text());
-    body.set(new TextEncoder().encode("two"));
-    return answer;
-  };
-  const { fetch } = answering(keep(new Response(null, { status: 503 })), keep(new Response("paid")));
-  await new Client({ fetch, ...silent }).fetch(url, { method: "POST", body });
-  assert.deepEqual(bodies, ["one", "one"]);
+for (const [kind, bytes] of Object.entries({
+  "a Uint8Array": (text) => new TextEncoder().encode(text),
+  "a Buffer": (text) => Buffer.from(text),
+  "a part of a Buffer": (text) => Buffer.from(`-${text}-`).subarray(1, -1),
+  "shared memory": (text) => {
+    const shared = new Uint8Array(new SharedArrayBuffer(text.length));
+    shared.set(new TextEncoder().encode(text));
+    return shared;
+  },
+})) {
+  test(`a body of bytes is the one that was given, also where the caller writes over it: ${kind}`, async () => {
+    const body = bytes("one");
+    const overwrite = (text) => body.set(new TextEncoder().encode(text));
+    const bodies = [];
+    const keep = (answer) => async (init) => {
+      bodies.push(await new Response(init.body).text());
+      overwrite("two");
+      return answer;
+    };
+    const { fetch } = answering(keep(new Response(null, { status: 503 })), keep(new Response("paid")));
+    const sent = new Client({ fetch, ...silent }).fetch(url, { method: "POST", body });
+    overwrite("new"); // the next order's, before this one has left
+    await sent;
+    assert.deepEqual(bodies, ["one", "one"]);
+  });
+}
+
+test("a body that is neither a string nor bytes is refused, and nothing is sent", async () => {
+  const { fetch, asked } = answering();
+  for (const body of [new FormData(), new URLSearchParams("a=b"), new Blob(["a"]), new ArrayBuffer(1), [1], null]) {
+    await assert.rejects(new Client({ fetch }).fetch(url, { method: "POST", body }), { name: "TypeError", message: /must be a string or bytes/ });
+  }
+  assert.equal(asked.length, 0);
 });
 
 test("what fetch would refuse is refused before the journal has it", async () => {
@@ -291,8 +313,8 @@ for (const [name, open] of Object.entries({ MemoryJournal: async (_, most) => ne
     const entry = { key: "k1", firstSent: Date.UTC(2026, 10, 21, 12, 0, 0, 7) };
     assert.deepEqual(await journal.begin("a/../b", entry), { entry, resumed: false });
     assert.deepEqual(await journal.begin("a/../b", { key: "k2", firstSent: 1 }), { entry, resumed: true });
-    await journal.done("a/../b");
-    await journal.done("a/../b");
+    await journal.done("a/../b", "k1");
+    await journal.done("a/../b", "k1");
     assert.equal((await journal.begin("a/../b", { key: "k3", firstSent: 1 })).entry.key, "k3");
   });
 
@@ -313,10 +335,27 @@ for (const [name, open] of Object.entries({ MemoryJournal: async (_, most) => ne
       await journal.begin("a", { key: "k2" });
       assert.equal(await alone("k1"), false);
     }
-    await journal.done("a");
+    await journal.done("a", "k1");
     assert.equal(await alone("k1"), false);
     await journal.begin("a", { key: "k3" });
     assert.deepEqual([await alone("k1"), await alone("k3")], [false, true]);
+  });
+
+  test(`${name}: a late done leaves the next operation of the name`, async (t) => {
+    const journal = await open(await directory(t));
+    const begin = async (key) => {
+      const { entry, resumed } = await journal.begin("a", { key });
+      return [entry.key, resumed];
+    };
+    assert.deepEqual([await begin("k1"), await begin("another")], [["k1", false], ["k1", true]]);
+    await journal.done("a", "k1");
+    assert.deepEqual(await begin("k2"), ["k2", false]);
+    await journal.done("a", "k1");
+    assert.equal(await journal.alone("a", "k2"), true);
+    assert.deepEqual(await begin("k3"), ["k2", true]);
+    await journal.done("a", "k2");
+    assert.deepEqual(await begin("k3"), ["k3", false]);
+    await assert.rejects(new Client({ journal }).done("a", undefined), KeyError);
   });
 
   test(`${name}: a full one refuses the request, which is not sent`, async (t) => {
@@ -356,25 +395,46 @@ test("FileJournal: a relative directory, which is another one elsewhere, is refu
   assert.deepEqual(await readdir("."), []);
 });
 
-test("FileJournal: two processes get one key between read and link", async (t) => {
+test("FileJournal: two processes get one key between look and rename", async (t) => {
   const path = await directory(t);
   const second = `import { FileJournal } from "@idem-go/client/file-journal";
     const journal = await FileJournal.open(process.argv[1]);
     console.log((await journal.begin("a", { key: "second" })).entry.key);`;
-  const link = files.link;
+  const rename = files.rename;
   const hook = (now) => {
-    files.link = now;
+    files.rename = now;
     syncBuiltinESMExports();
   };
-  t.after(() => hook(link));
+  t.after(() => hook(rename));
   const journal = await FileJournal.open(path);
   hook(async (from, to) => {
     const said = spawnSync(process.execPath, ["--input-type=module", "--eval", second, path], { encoding: "utf8", cwd: import.meta.dirname });
     assert.equal(said.stdout, "second\n", said.stderr);
-    return link(from, to);
+    return rename(from, to);
   });
   assert.deepEqual(await journal.begin("a", { key: "first" }), { entry: { key: "second" }, resumed: true });
   assert.equal(await journal.alone("a", "second"), false);
+});
+
+test("FileJournal: one that another caller filled with the same operation has its entry", async (t) => {
+  const path = await directory(t);
+  const [journal, second] = [await FileJournal.open(path, 1), await FileJournal.open(path, 1)];
+  const list = files.readdir;
+  const hook = (now) => {
+    files.readdir = now;
+    syncBuiltinESMExports();
+  };
+  t.after(() => hook(list));
+  hook(async (name, ...how) => {
+    if (name === path) {
+      hook(list);
+      assert.equal((await second.begin("a", { key: "second" })).resumed, false);
+    }
+    return list(name, ...how);
+  });
+  assert.deepEqual(await journal.begin("a", { key: "first" }), { entry: { key: "second" }, resumed: true });
+  assert.equal(await journal.alone("a", "second"), false);
+  await assert.rejects(journal.begin("b", { key: "third" }), { code: "journal_full" });
 });
 
 test("FileJournal: a directory whose maker died before its name was durable is made durable", async (t) => {
@@ -405,23 +465,45 @@ test("a journal that can't say who else has the operation counts as one that is 
 test("FileJournal: what a crash left does not fill it", async (t) => {
   const path = join(await directory(t), "made", "with", "journal");
   const journal = await FileJournal.open(path, 1);
-  for (const name of ["begin-1", "begin-2"]) await writeFile(join(path, name), "");
-  await utimes(join(path, "begin-1"), 0, Date.now() / 1000 - 3660);
+  for (const name of ["begin-1", "begin-2-gone", "begin-3"]) {
+    await mkdir(join(path, name));
+    await writeFile(join(path, name, "a.json"), "");
+    if (name !== "begin-3") await utimes(join(path, name), 0, Date.now() / 1000 - 3660);
+  }
   assert.equal((await journal.begin("a", { key: "k" })).resumed, false);
   await assert.rejects(journal.begin("b", { key: "k" }), { code: "journal_full" });
   await FileJournal.open(path, 1);
-  assert.deepEqual((await readdir(path)).filter((name) => name.startsWith("begin-")), ["begin-2"]);
+  assert.deepEqual((await readdir(path)).filter((name) => name.startsWith("begin-")), ["begin-3"]);
+});
+
+test("FileJournal: a crash while an operation ends leaves its name free", async (t) => {
+  const path = await directory(t);
+  const journal = await FileJournal.open(path);
+  await journal.begin("a", { key: "k1" });
+  const [operation] = await readdir(path);
+  const ends = async () => rm(join(path, operation, (await readdir(join(path, operation)))[0]));
+  await ends();
+  assert.deepEqual(await journal.begin("a", { key: "k2" }), { entry: { key: "k2" }, resumed: false });
+  await ends();
+  await FileJournal.open(path);
+  assert.deepEqual(await readdir(path), []);
 });
 
 test("FileJournal: a file that is cut short, or another operation's, is an error", async (t) => {
   const path = await directory(t);
   const journal = await FileJournal.open(path);
   await journal.begin("a", { key: "k", firstSent: 1 });
-  const [file] = await readdir(path);
+  const [operation] = await readdir(path);
+  const [file] = await readdir(join(path, operation));
   for (const content of ["", "{", "null", '{"operation":"b","key":"k","first_sent":"2026-11-21T12:00:00Z"}', '{"operation":"a","key":"","first_sent":"2026-11-21T12:00:00Z"}']) {
-    await writeFile(join(path, file), content);
+    await writeFile(join(path, operation, file), content);
     await assert.rejects(journal.begin("a", { key: "k2", firstSent: 1 }), { name: "JournalError", code: "journal_unreadable" });
   }
+  await rm(join(path, operation), { recursive: true });
+  await writeFile(join(path, operation), '{"operation":"a","key":"k"}'); // as earlier commits did
+  for (const ask of [() => journal.begin("a", { key: "k2" }), () => journal.alone("a", "k"), () => journal.done("a", "k")]) await assert.rejects(ask, { code: "ENOTDIR" });
+  await FileJournal.open(path);
+  assert.deepEqual(await readdir(path), [operation]);
 });
 
 test("a minted key is a UUIDv7 that carries the time", () => {

@@ -10,7 +10,7 @@ export async function pay(signal: AbortSignal): Promise<number> {
   try {
     const accepted = await client.fetch("https://api.example/v1/payments", { method: "POST", body: "{}", operation: "order-17/charge", signal });
     const final: Response = await client.await(accepted);
-    await client.done("order-17/charge");
+    await client.done("order-17/charge", client.keyOf(final));
     return final.status;
   } catch (error) {
     if (error instanceof GaveUpError && error.reason === "canceled") return error.attempts;
@@ -21,6 +21,8 @@ export async function pay(signal: AbortSignal): Promise<number> {
 
 // @ts-expect-error: a stream can't be sent twice
 await client.fetch("https://api.example/v1/payments", { method: "POST", body: new ReadableStream() });
+// @ts-expect-error: a name may have been used again
+await client.done("order-17/charge");
 // @ts-expect-error: no such option
 new Client({ attempts: 3 });
 // @ts-expect-error: no such reason

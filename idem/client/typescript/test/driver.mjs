@@ -23,7 +23,7 @@ async function run(task) {
     if (task.abort_on) fetch(task.abort_on).finally(() => abort.abort(new Error("canceled")));
     const first = await client.fetch(task.url, send);
     const answer = task.await ? await client.await(first) : first;
-    if (task.done) await client.done(task.operation);
+    if (task.done) await client.done(task.operation, client.keyOf(answer));
     const headers = Object.fromEntries(answer.headers);
     return { ...told, key: client.keyOf(answer), answer: { first: first.status, status: answer.status, headers, body: await answer.text() } };
   } catch (error) {

@@ -58,9 +58,9 @@ class Client:
         """Follows a 202 to its end: see IdempotencyTransport.await_final."""
         return self._transport.await_final(accepted)
 
-    def done(self, operation: str) -> None:
-        """Ends a named operation: see IdempotencyTransport.done."""
-        self._transport.done(operation)
+    def done(self, operation: str, key: str | None) -> None:
+        """Ends a named operation by its answer's key: see IdempotencyTransport.done."""
+        self._transport.done(operation, key)
 
 
 class AsyncClient:
@@ -101,6 +101,6 @@ class AsyncClient:
         """Follows a 202 to its end: see IdempotencyTransport.await_final."""
         return await self._transport.await_final(accepted)
 
-    async def done(self, operation: str) -> None:
-        """Ends a named operation: see IdempotencyTransport.done."""
-        await self._transport.done(operation)
+    async def done(self, operation: str, key: str | None) -> None:
+        """Ends a named operation by its answer's key: see IdempotencyTransport.done."""
+        await self._transport.done(operation, key)

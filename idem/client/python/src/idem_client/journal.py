@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 import threading
 import time
@@ -44,15 +46,17 @@ class Journal(Protocol):
         """Returns the operation's entry: the one that is there already (and True), or else the fresh one (and False),
         kept durably before it returns. Of several callers at once, in several processes too, all get the same. Raising
         means that nothing is sent: the JournalError `journal_full` that the operation has no entry and there is no room for
-        one; any other error proves nothing about earlier calls."""
+        one, so look for the entry once more when there is none: another caller may have taken the last place for it. Any other
+        error proves nothing about earlier calls."""
 
     def alone(self, operation: str, key: str) -> bool:
         """Says whether the operation's entry still has the key, and no `begin` has returned it as resumed. The caller that
         made the entry asks before it takes an answer to say that nothing happened: a second caller may have sent the key,
         too. Raising counts as a no."""
 
-    def done(self, operation: str) -> None:
-        """Forgets an operation, durably. One that is not there is no error."""
+    def done(self, operation: str, key: str) -> None:
+        """Removes the operation's entry if it has the key, durably. One that is not there is no error, nor is one with another
+        key: that is the next operation of the same name, which another caller has begun, and it stays."""
 
 
 def _entries_max(most: int) -> int:
@@ -92,26 +96,39 @@ class MemoryJournal:
             kept = self._entries.get(operation)
             return kept is not None and kept.key == key and operation not in self._shared
 
-    def done(self, operation: str) -> None:
+    def done(self, operation: str, key: str) -> None:
         """See `Journal`."""
         with self._lock:
-            self._entries.pop(operation, None)
-            self._shared.discard(operation)
+            kept = self._entries.get(operation)
+            if kept is not None and kept.key == key:
+                del self._entries[operation]
+                self._shared.discard(operation)
 
 
 _BESIDE_PREFIX = "begin-"
-"""Begins the names of files that are not linked into place yet."""
+"""Begins the names of directories that are not renamed into place yet."""
+
+_GONE_SUFFIX = "-gone"
+"""Ends the names of those that are being removed."""
 
 _BESIDE_AGE_MAX = 3600.0
-"""More than a write takes. A process that was stopped for longer finds its file gone when it links it; nothing is sent
+"""More than a write takes. A process that was stopped for longer finds its directory gone when it renames it; nothing is sent
 then."""
+
+_OCCUPIED = (errno.ENOTEMPTY, errno.EEXIST)
+"""How file systems say that a directory has something in it."""
+
+_SUFFIX = ".json"
 
 
 class FileJournal:
-    """A journal in a directory, one file for each operation, for its owner alone to read. It survives the process and, as
-    far as the disk does what fsync asks for, the machine; several processes on one machine may share it. Files hold
-    operation ids and keys in the clear, in the format that the clients in Go and TypeScript have, too. A line break at a
-    file's end says that a second caller has the entry, too. The path must be absolute."""
+    """A journal in a directory, for its owner alone to read. It survives the process and, as far as the disk does what fsync
+    asks for, the machine; several processes on one machine may share it. Files hold operation ids and keys in the clear, in
+    the format that the clients in Go and TypeScript have, too. The path must be absolute.
+
+    Each operation is a directory in the journal's, and its entry is the one file in that, named after the key. So an entry is
+    removed by its key, and a directory that has an entry is neither replaced nor removed. A line break at a file's end says
+    that a second caller has the entry, too."""
 
     def __init__(self, directory: str | os.PathLike[str], entries_max: int = ENTRIES_MAX_DEFAULT) -> None:
         self._directory = _absolute(directory)
@@ -125,36 +142,46 @@ class FileJournal:
         kept = self._resume(operation)
         if kept is not None:
             return kept, True
-        if self._write(operation, fresh):
+        room = self._has_room()
+        if room and self._write(operation, fresh):
             return fresh, False
-        faster = self._resume(operation)  # another process was faster
-        if faster is None:
-            raise JournalError("journal_unreadable", "the operation was ended while it began")
-        return faster, True
+        faster = self._resume(operation)  # another process was faster, and may have taken the last place
+        if faster is not None:
+            return faster, True
+        raise JournalError("journal_unreadable", "the operation was ended while it began") if room else _full(self._entries_max)
 
     def alone(self, operation: str, key: str) -> bool:
         """See `Journal`."""
         try:
-            raw = self._path(operation).read_bytes()
+            raw = self._file(operation, key).read_bytes()
         except FileNotFoundError:
             return False  # another caller has ended it
         entry, shared = _parse(raw, operation)
         return entry.key == key and not shared
 
-    def done(self, operation: str) -> None:
+    def done(self, operation: str, key: str) -> None:
         """See `Journal`."""
-        self._path(operation).unlink(missing_ok=True)
+        self._file(operation, key).unlink(missing_ok=True)
+        _remove_empty(self._path(operation))  # the next operation may have its entry there
         _sync(self._directory)
 
     def _path(self, operation: str) -> Path:
-        """Hashed: any id is a file name then."""
-        return self._directory / (hashlib.sha256(operation.encode()).hexdigest() + ".json")
+        """The operation's directory. It has the name that earlier commits gave to a file: a client that meets what another one
+        left there fails, and does not take the operation for a new one."""
+        return self._directory / _name_of(operation)
+
+    def _file(self, operation: str, key: str) -> Path:
+        """The operation's entry with the key."""
+        return self._path(operation) / _name_of(key)
 
     def _resume(self, operation: str) -> Entry | None:
         """Reads an entry that is there, and tells its first caller that there is a second one. The mark is not synced: the
         first caller does not outlive the machine either."""
         try:
-            handle = os.open(self._path(operation), os.O_RDWR | os.O_APPEND)
+            names = [name for name in os.listdir(self._path(operation)) if name.endswith(_SUFFIX)]  # NFS has others, of what was removed while it was open
+            if not names:
+                return None  # it was ended, and its directory is there still
+            handle = os.open(self._path(operation) / names[0], os.O_RDWR | os.O_APPEND)
         except FileNotFoundError:
             return None
         with os.fdopen(handle, "r+b", buffering=0) as file:
@@ -164,39 +191,69 @@ class FileJournal:
         _sync(self._directory)  # the one who wrote it may not have got to this: what is used must be durable
         return entry
 
+    def _has_room(self) -> bool:
+        """Counts the entries. What a crash left beside them does not count."""
+        return sum(not name.startswith(_BESIDE_PREFIX) for name in os.listdir(self._directory)) < self._entries_max
+
     def _write(self, operation: str, entry: Entry) -> bool:
-        """Written and synced beside, then linked into place: a rename would overwrite another process's entry."""
-        entries = [name for name in os.listdir(self._directory) if not name.startswith(_BESIDE_PREFIX)]  # what a crash left does not count
-        if len(entries) >= self._entries_max:
-            raise _full(self._entries_max)
+        """Made and synced beside, then renamed into place. That replaces an empty directory, and fails where another process
+        has an entry: False."""
         times = {name: _text(at) for name, at in (("first_sent", entry.first_sent), ("given_at", entry.given_at)) if at is not None}
-        handle, beside = tempfile.mkstemp(prefix=_BESIDE_PREFIX, dir=self._directory)  # mode 0600
+        beside = Path(tempfile.mkdtemp(prefix=_BESIDE_PREFIX, dir=self._directory))  # mode 0700
+        placed = False
         try:
+            handle = os.open(beside / _name_of(entry.key), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 json.dump({"operation": operation, "key": entry.key, **times}, file)
                 file.flush()
                 os.fsync(file.fileno())
-            try:
-                os.link(beside, self._path(operation))
-            except FileExistsError:
-                return False
-            _sync(self._directory)
-            return True
+            _sync(beside)
+            os.rename(beside, self._path(operation))
+            placed = True
+        except OSError as error:
+            if error.errno not in _OCCUPIED:
+                raise
         finally:
-            Path(beside).unlink(missing_ok=True)  # another process may have taken it for a crash's
+            if not placed:
+                shutil.rmtree(beside, ignore_errors=True)
+        if placed:
+            _sync(self._directory)
+        return placed
 
     def _clean(self) -> None:
-        """Removes what crashes left beside the entries."""
+        """Removes what crashes left: directories beside the entries, and those of operations that were ended."""
         for name in os.listdir(self._directory):
-            if not name.startswith(_BESIDE_PREFIX):
-                continue
-            beside = self._directory / name
-            try:
-                old = time.time() - beside.stat().st_mtime > _BESIDE_AGE_MAX
-            except FileNotFoundError:
-                continue
-            if old:
-                beside.unlink(missing_ok=True)
+            if name.startswith(_BESIDE_PREFIX):
+                _clean_beside(self._directory / name)
+            elif name.endswith(_SUFFIX):
+                _remove_empty(self._directory / name)
+
+
+def _name_of(text: str) -> str:
+    """Hashes an id or a key: any one is a file's name then."""
+    return hashlib.sha256(text.encode()).hexdigest() + _SUFFIX
+
+
+def _remove_empty(directory: Path) -> None:
+    """Removes a directory, unless there is something in it."""
+    try:
+        directory.rmdir()
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, *_OCCUPIED):
+            raise
+
+
+def _clean_beside(beside: Path) -> None:
+    """Removes a directory beside the entries that is too old to be somebody's. It takes another name first: were its writer only
+    stopped, it would rename a directory without its file into place."""
+    gone = beside.with_name(beside.name.removesuffix(_GONE_SUFFIX) + _GONE_SUFFIX)
+    try:
+        if time.time() - beside.stat().st_mtime <= _BESIDE_AGE_MAX:
+            return
+        os.rename(beside, gone)
+    except FileNotFoundError:
+        return  # its writer, or another process, was faster
+    shutil.rmtree(gone, ignore_errors=True)
 
 
 def _absolute(directory: str | os.PathLike[str]) -> Path:

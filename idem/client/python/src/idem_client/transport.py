@@ -14,6 +14,7 @@ import httpx
 from .answer import Answer
 from .config import Config
 from .errors import AnswerTooLongError, KeyRefusedError
+from .journal import Journal
 from .machine import KEY, OPERATION, WITHOUT_KEY, Alone, Ask, Begin, Lost, Machine, Pause, Reply, consult, declared, entry_of, follow, land, refused_body, send, too_long
 
 
@@ -38,6 +39,15 @@ def key_of(response: httpx.Response) -> str | None:
     """The key that the response's request was sent with."""
     key = response.request.extensions.get(KEY)
     return key if isinstance(key, str) else None
+
+
+def _ended(config: Config, key: str | None) -> tuple[Journal, str]:
+    """The journal and the key of an operation that ends."""
+    if config.journal is None:
+        raise KeyRefusedError("a named operation needs a journal")
+    if not key:
+        raise KeyRefusedError("done needs the key of the operation's answer")
+    return config.journal, key
 
 
 def _keyed(request: httpx.Request) -> bool:
@@ -122,11 +132,12 @@ class IdempotencyTransport(httpx.BaseTransport):
         final.read()
         return final
 
-    def done(self, name: str) -> None:
-        """Ends a named operation, once its answer is kept where a restart finds it: the name then begins a new one."""
-        if self._config.journal is None:
-            raise KeyRefusedError("a named operation needs a journal")
-        self._config.journal.done(name)
+    def done(self, name: str, key: str | None) -> None:
+        """Ends the named operation that has the key, which is `key_of` its answer, once that is kept where a restart finds it: the
+        name then begins a new one. Where another caller has ended the operation, and the name has begun the next one, that one
+        goes on. Raises a KeyRefusedError without a key."""
+        journal, key = _ended(self._config, key)
+        journal.done(name, key)
 
     def _drive(self, machine: Machine) -> httpx.Response:
         reply: Reply = None
@@ -223,11 +234,10 @@ class AsyncIdempotencyTransport(httpx.AsyncBaseTransport):
         await final.aread()
         return final
 
-    async def done(self, name: str) -> None:
+    async def done(self, name: str, key: str | None) -> None:
         """As IdempotencyTransport.done."""
-        if self._config.journal is None:
-            raise KeyRefusedError("a named operation needs a journal")
-        await anyio.to_thread.run_sync(self._config.journal.done, name)
+        journal, key = _ended(self._config, key)
+        await anyio.to_thread.run_sync(journal.done, name, key)
 
     async def _drive(self, machine: Machine) -> httpx.Response:
         reply: Reply = None
