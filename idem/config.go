@@ -23,7 +23,9 @@ type Config struct {
 	ExecutionMax time.Duration
 	// HandlerMargin is how long before the engine's last write the handler's context ends. Default 3 s.
 	HandlerMargin time.Duration
-	// AnswerMargin is how long before the hard deadline the engine stops writing, to have time to answer. Default 500 ms.
+	// AnswerMargin is how long before the hard deadline the engine stops writing, to have time to answer. Reads end halfway between. The
+	// answer of a handler that writes for itself is written for longer, unless KillsAtDeadline is set: for the rest of its lease, and for
+	// at least 10 s. Default 500 ms.
 	AnswerMargin time.Duration
 	// LeaseMargin is how long after the hard deadline a lease ends. It must be more than the clocks of two instances can
 	// differ. Default 2 s.

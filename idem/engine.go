@@ -223,7 +223,7 @@ func (e *Engine) status(ctx context.Context, tenant string, id OperationID) (*st
 	if err != nil {
 		return nil, nil // an id that can't exist is as absent as any other
 	}
-	r, err := e.get(ctx, key)
+	r, err := e.get(ctx, key, e.cfg.CallTimeout)
 	if err != nil || r == nil || r.Tenant != tenant || r.OperationID != id {
 		return nil, err
 	}
@@ -233,17 +233,23 @@ func (e *Engine) status(ctx context.Context, tenant string, id OperationID) (*st
 	if r.Expired(e.now()) {
 		return nil, gone(*r, e.now())
 	}
-	loaded, err := e.load(ctx, *r)
+	loaded, err := e.load(ctx, *r, e.cfg.CallTimeout)
 	if err != nil {
 		return nil, err
 	}
 	return &loaded, nil
 }
 
+// lastPoll is how long after a wait its last poll may take: less than the caller has kept to answer in.
+const lastPoll = 250 * time.Millisecond
+
 // Await polls the status of an operation until it is final or the wait is over, and returns it as [Engine.Status] does,
 // without asking the quota of look-ups. The polls are jittered and back off from 50 ms to 1 s. Where too many wait already
-// (Config.WaitsMax, Config.WaitsPerTenantMax), or the tenant is over its quota of waits, it returns at once what there is.
+// (Config.WaitsMax, Config.WaitsPerTenantMax), or the tenant is over its quota of waits, it returns at once what there is. A poll that the
+// store has not answered 250 ms after the wait is an [*UnavailableError].
 func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait time.Duration) (*storage.Record, error) {
+	ctx, cancel := e.timers.WithTimeout(ctx, wait+lastPoll)
+	defer cancel()
 	clock := e.now()
 	until := clock.Add(wait)
 	r, err := e.status(ctx, tenant, id)
@@ -276,8 +282,8 @@ func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait 
 // now is the clock in the resolution that is stored.
 func (e *Engine) now() time.Time { return e.cfg.Now().UTC().Truncate(time.Millisecond) }
 
-func (e *Engine) get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
-	ctx, cancel := e.timers.WithTimeout(ctx, e.cfg.CallTimeout)
+func (e *Engine) get(ctx context.Context, key storage.RecordKey, within time.Duration) (*storage.Record, error) {
+	ctx, cancel := e.timers.WithTimeout(ctx, within)
 	defer cancel()
 	r, err := e.store.Get(ctx, key)
 	if err != nil {
@@ -286,11 +292,11 @@ func (e *Engine) get(ctx context.Context, key storage.RecordKey) (*storage.Recor
 	return r, nil
 }
 
-func (e *Engine) load(ctx context.Context, r storage.Record) (storage.Record, error) {
+func (e *Engine) load(ctx context.Context, r storage.Record, within time.Duration) (storage.Record, error) {
 	if r.Chunks == 0 && !r.Sealed {
 		return r, nil
 	}
-	ctx, cancel := e.timers.WithTimeout(ctx, e.cfg.CallTimeout)
+	ctx, cancel := e.timers.WithTimeout(ctx, within)
 	defer cancel()
 	loaded, err := e.store.LoadResponse(ctx, r)
 	switch {

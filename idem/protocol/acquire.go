@@ -9,11 +9,11 @@ func (x Execution) admit() (Execution, Action) {
 }
 
 // turnedAway looks whether there is a record all the same: what exists is answered, whatever may not begin.
-func (x Execution) turnedAway() (Execution, Action) {
+func (x Execution) turnedAway(now Instant, c *Config) (Execution, Action) {
 	if x.Turned = true; x.Looked {
 		return x.tell(Say{Code: TurnedOff})
 	}
-	return x.look(Looking)
+	return x.look(Looking, now, c)
 }
 
 // judge decides by the record that is in the way. The order is the contract: expiry, then the fingerprint in every
@@ -214,7 +214,7 @@ func (x Execution) giveBack(now Instant, c *Config) (Execution, Action) {
 // woke goes on after a pause, or renews the lease of the handler that runs.
 func (x Execution) woke(now Instant, c *Config) (Execution, Action) {
 	if x.Phase == Waiting {
-		return x.look(Looking)
+		return x.look(Looking, now, c)
 	}
 	return x.renew(now, c)
 }

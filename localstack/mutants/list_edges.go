@@ -132,6 +132,8 @@ var functions = []Mutant{
 // executions: how the engine performs what the protocol asks for.
 var executions = []Mutant{
 	{Name: "a release that had no reply is told to have changed nothing", File: "idem/change.go", Old: "		if c.unheard != nil {\n", New: "		if c.unheard != nil && false {\n"},
+	{Name: "a stored response takes the time of its answer", File: "idem/answer.go", Old: "x.within(x.machine.ReadUntil(x.now(), &x.cfg))", New: "x.engine.cfg.CallTimeout"},
+	{Name: "a poll outlasts its wait", File: "idem/engine.go", Old: "e.timers.WithTimeout(ctx, wait+lastPoll)", New: "e.timers.WithTimeout(ctx, wait+time.Minute)"},
 	{Name: "each try of a transaction is prepared anew", File: "idem/execution.go", Old: "	if a.Write.Rec.Revision != x.frozen.revision {", New: "	if true {"},
 }
 

@@ -1,17 +1,19 @@
 package mutants
 
 const (
-	acquireFile  = "idem/protocol/acquire.go"
-	attemptFile  = "idem/protocol/attempt.go"
-	deliveryFile = "idem/protocol/delivery.go"
-	callFile     = "idem/protocol/call.go"
-	messageFile  = "idem/protocol/message.go"
-	failFile     = "idem/protocol/fail.go"
-	decideFile   = "idem/protocol/settle.go"
-	fenceOfRows  = "idem/protocol/fence.go"
-	applyFile    = "idem/protocol/apply.go"
-	changeFile   = "idem/protocol/change.go"
-	alertFile    = "idem/protocol/alert.go"
+	acquireFile   = "idem/protocol/acquire.go"
+	executionFile = "idem/protocol/execution.go"
+	wrappedFile   = "idem/protocol/wrapped.go"
+	attemptFile   = "idem/protocol/attempt.go"
+	deliveryFile  = "idem/protocol/delivery.go"
+	callFile      = "idem/protocol/call.go"
+	messageFile   = "idem/protocol/message.go"
+	failFile      = "idem/protocol/fail.go"
+	decideFile    = "idem/protocol/settle.go"
+	fenceOfRows   = "idem/protocol/fence.go"
+	applyFile     = "idem/protocol/apply.go"
+	changeFile    = "idem/protocol/change.go"
+	alertFile     = "idem/protocol/alert.go"
 )
 
 // decisions: who may execute, and what everybody else is told. The checker removes the protocol's named rules besides.
@@ -31,6 +33,12 @@ var decisions = []Mutant{
 		Survives: "the lease is the one of the plan, which ends after HandlerUntil: the first condition holds before this one"},
 	{Name: "a handler starts under a record that was parked", File: acquireFile, Old: " || now >= r.Lease || r.State == Unknown {", New: " || now >= r.Lease {",
 		Survives: "nobody parks a reserve before its lease is over on every clock, and then HandlerUntil is over, too"},
+	{Name: "a read takes the time of its answer", File: executionFile, Old: "	case now < until:\n		return until\n", New: "	case now < until:\n		return 0\n"},
+	{Name: "who has overstayed reads nothing", File: executionFile, Old: "	case now < until:\n		return until\n", New: "	case until != 0:\n		return until\n"},
+	{Name: "who has overstayed reads until they are killed", File: executionFile, Old: "		return now + (killed-now)/2\n", New: "		return 0\n"},
+	{Name: "a wrapped answer is tried beyond the death of its process", File: wrappedFile, Old: "killed := x.killed(c); now < killed {", New: "killed := x.killed(c); false {"},
+	{Name: "a wrapped answer of the last moments is not sent", File: wrappedFile, Old: "killed-min(x.Plan.AnswerMargin, (killed-now)/2)", New: "killed-x.Plan.AnswerMargin"},
+	{Name: "a wrapped answer that outlived its process's deadline is not sent", File: wrappedFile, Old: "killed := x.killed(c); now < killed {", New: "killed := x.killed(c); killed != 0 {"},
 	{Name: "a reserve without a reply counts as reserved", File: acquireFile, Old: "	case Unclear:\n		return x.giveBack(in.Now, c)\n	case Again, Nothing: // not reserved", New: "	case Unclear:\n		return x.hold(x.At.W.Rec, in.Now, c)\n	case Again, Nothing: // not reserved"},
 	{Name: "a lost race is won", File: acquireFile, Old: "NoQuotaKept)\n		return x.again(in.Reply.Rec, in.Now, c)", New: "NoQuotaKept)\n		return x.hold(x.At.W.Rec, in.Now, c)"},
 	{Name: "a try without a reply leaves no doubt", File: attemptFile, Old: "	case Lost:\n		a.Tainted = true\n", New: "	case Lost:\n"},
