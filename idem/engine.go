@@ -150,7 +150,8 @@ func (e *HandlerError) Error() string { return fmt.Sprintf("idem: handler: %v", 
 // Unwrap returns the cause.
 func (e *HandlerError) Unwrap() error { return e.Cause }
 
-// ErrNoTime: the caller's deadline leaves no time to execute anything in. Nothing was reserved.
+// ErrNoTime: the caller's deadline leaves no time to execute anything in, from the beginning or once the key was free. Nothing was
+// executed.
 var ErrNoTime = errors.New("idem: no time left before the deadline")
 
 // Do executes the operation for the request, or answers from what an earlier request stored. At most one run of the
