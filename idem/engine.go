@@ -193,7 +193,7 @@ func (o *Registered) Lookup(ctx context.Context, req Request) (*Result, error) {
 }
 
 // Status reads the record of an operation id that a client holds; nil where there is none, where it is another tenant's
-// or another incarnation's, or where it has expired. It returns an [*ExpiredError] while the policy keeps an expired record as gone, an
+// or another incarnation's, or where it has expired or been given up and its key is free. It returns an [*ExpiredError] while the policy keeps an expired record as gone, an
 // [*UnavailableError], a [*QuotaError] or [storage.ErrErased].
 func (e *Engine) Status(ctx context.Context, tenant string, id OperationID) (*storage.Record, error) {
 	r, err := e.limitedStatus(ctx, tenant, id)
@@ -231,8 +231,11 @@ func (e *Engine) status(ctx context.Context, tenant string, id OperationID) (*st
 	if !r.Readable() {
 		return nil, unavailable(&UnreadableError{r.SchemaVersion, r.State, r.Kind})
 	}
-	if r.Expired(e.now()) {
-		return nil, gone(*r, e.now())
+	switch now := e.now(); {
+	case r.Expired(now):
+		return nil, gone(*r, now)
+	case r.KeyFree(now) || r.Abandoned(now, e.cfg.ClockSkew): // TTL is late: nobody goes on with it any more
+		return nil, nil
 	}
 	loaded, err := e.load(ctx, *r, e.cfg.CallTimeout)
 	if err != nil {
