@@ -52,7 +52,8 @@ var decisions = []Mutant{
 	{Name: "what is loose in the end did not happen", File: attemptFile, Old: "	if a.Tainted && !c.off(NoTaint) || r.Code == Lost {\n		return a, Unclear\n	}\n	return a, Nothing", New: "	return a, Nothing"},
 	{Name: "what is taken out of use is still its holder's", File: changeFile, Old: "			next.Owner = x.Seed\n", New: ""},
 	{Name: "a cache-bust that was heard of holds its key for as long as one that was not", File: changeFile, Old: "	if x.Errand == Bust && !x.Heard && x.Held.Lease > now+c.uncached() {", New: "	if x.Errand == Bust && x.Heard && x.Held.Lease > now+c.uncached() {"},
-	{Name: "a cache-bust that can't be told a second time fails", File: changeFile, Old: "	if x.Heard {\n		return x.tell(Changed)\n	}\n	if x.Loops++", New: "	if x.Loops++"},
+	{Name: "a cache-bust whose row is gone fails", File: changeFile, Old: "	if x.Heard {\n		return x.tell(Changed)\n	}\n	if x.Loops++", New: "	if x.Loops++"},
+	{Name: "a cache-bust that leaves its key held is told as done", File: changeFile, Old: "	case Nothing, Unclear: // not known to be changed\n	}\n	return x.tell(Unavailable)\n}\n", New: "	case Nothing, Unclear: // not known to be changed\n	}\n	if x.Heard {\n		return x.tell(Changed)\n	}\n	return x.tell(Unavailable)\n}\n"},
 	{Name: "a repeated cache-bust changes nothing", File: changeFile, Old: "r.State == Retryable && r.Lease > now+c.uncached():", New: "r.State == Retryable && r.Lease < now:"},
 }
 
