@@ -70,9 +70,9 @@ type Config struct {
 	ContentionTries int
 	// RunsMax bounds how often a handler runs within one execution because of a lost optimistic lock. Default 5.
 	RunsMax int
-	// ResponseBytesMax bounds a stored response, headers included. Default 3 MiB, or what a [storage.ResponseBound] takes if that is
-	// less; more than 3.5 MiB does not fit into a transaction together with business writes, and more than the store takes
-	// is refused.
+	// ResponseBytesMax bounds a stored response, headers included, which have at most 64 KiB ([storage.ResponseHeaderBytesMax]).
+	// Default 3 MiB, or what a [storage.ResponseBound] takes if that is less; more than 3.5 MiB does not fit into a transaction
+	// together with business writes, and more than the store takes is refused.
 	ResponseBytesMax int
 	// Fingerprinter computes fingerprints. Default canonical.New(canonical.Config{}).
 	Fingerprinter *canonical.Fingerprinter
