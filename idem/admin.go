@@ -85,10 +85,13 @@ func (e *Engine) End(ctx context.Context, tenant string, id OperationID) error {
 }
 
 // CacheBust makes a completed record stop answering. The next request with its key and payload executes again, once no
-// cache in front of the store can hold the old answer: Config.CacheAge after CacheBust has returned, or up to 16 minutes
-// more where it returned an [*UnavailableError] and was stored all the same. Calling it again then makes it
-// Config.CacheAge from that call: with the revision that the record has now, if it is failed_retryable and its LastError begins with
-// [storage.CacheBustReason]. It is for an operator who found that an answer is wrong.
+// cache in front of the store can hold the old answer: Config.CacheAge after CacheBust has returned. It is for an operator who found that
+// an answer is wrong.
+//
+// After an [*UnavailableError] the key may be held for up to 16 minutes more: with busted true the answer is not given any more, but the
+// store did not confirm the write that frees the key sooner; with false the change may have been stored all the same. Calling it again
+// makes it Config.CacheAge from that call: with the revision that the record has now, if it is failed_retryable and its LastError begins
+// with [storage.CacheBustReason].
 //
 // It returns a [*CacheBustError] where executing again could make something happen twice: where the commit wrote anything
 // but the record, where a policy in observe mode may have executed another request beside it, where the handler wrote for
@@ -109,16 +112,17 @@ func (e *Engine) CacheBust(ctx context.Context, tenant string, id OperationID, s
 	}
 	c.reason = storage.CacheBustReason + reason
 	code, err := c.drive(ctx)
-	switch {
-	case err != nil:
-		return false, err
+	switch busted = c.machine.Heard || code == protocol.Changed; {
+	case err != nil: // as it is
 	case code == protocol.Inadmissible && c.seen.State == storage.StateCompleted:
 		return false, &CacheBustError{id, bustedNever(*c.seen)}
 	case code != protocol.Changed && code != protocol.Unchanged:
-		return false, c.refused(code, "a cache-bust")
+		err = c.refused(code, "a cache-bust")
 	}
-	e.cfg.Logger.WarnContext(ctx, "cache-bust", "operation", c.row(c.machine.Op).Operation, "operation_id", id, "key_hash", c.key, "reason", reason)
-	return code == protocol.Changed, nil
+	if busted || err == nil {
+		e.cfg.Logger.WarnContext(ctx, "cache-bust", "operation", c.row(c.machine.Op).Operation, "operation_id", id, "key_hash", c.key, "reason", reason)
+	}
+	return busted, err
 }
 
 // bustedNever says why the answer of a completed record stays.

@@ -85,7 +85,7 @@ func (x *execution) result(ctx context.Context, say protocol.Say) (*Result, erro
 func (x *execution) stored(ctx context.Context, say protocol.Say, result *Result) (*Result, error) {
 	r, a := x.row(say.Op), x.answers.at(say.Answer)
 	if result.Response = a.response; a.row != nil {
-		loaded, err := x.engine.load(ctx, *a.row)
+		loaded, err := x.engine.load(ctx, *a.row, x.within(x.machine.ReadUntil(x.now(), &x.cfg)))
 		if err != nil {
 			return nil, err
 		}

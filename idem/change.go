@@ -55,7 +55,7 @@ func (c *change) drive(ctx context.Context) (protocol.SayCode, error) {
 		case protocol.Tell:
 			return a.Say.Code, nil
 		case protocol.Read:
-			in = c.read(ctx)
+			in = c.read(ctx, a)
 		case protocol.Send:
 			in = c.sendChange(ctx, a)
 		case protocol.Probe:
@@ -134,7 +134,7 @@ func (c *change) sendChange(ctx context.Context, a protocol.Action) protocol.Inp
 // loaded is the record with its response. The life of an erased one is changed all the same; the store keeps saying that
 // it was erased.
 func (c *change) loaded(ctx context.Context, r storage.Record) (storage.Record, error) {
-	loaded, err := c.engine.load(ctx, r)
+	loaded, err := c.engine.load(ctx, r, c.engine.cfg.CallTimeout)
 	if errors.Is(err, storage.ErrErased) {
 		r.Response.Header, r.Response.Body = nil, nil
 		return r, nil

@@ -23,7 +23,9 @@ type Config struct {
 	ExecutionMax time.Duration
 	// HandlerMargin is how long before the engine's last write the handler's context ends. Default 3 s.
 	HandlerMargin time.Duration
-	// AnswerMargin is how long before the hard deadline the engine stops writing, to have time to answer. Default 500 ms.
+	// AnswerMargin is how long before the hard deadline the engine stops writing, to have time to answer. Reads end halfway between. The
+	// answer of a handler that writes for itself is written for longer, unless KillsAtDeadline is set: for the rest of its lease, and for
+	// at least 10 s. Default 500 ms.
 	AnswerMargin time.Duration
 	// LeaseMargin is how long after the hard deadline a lease ends. It must be more than the clocks of two instances can
 	// differ. Default 2 s.
@@ -50,7 +52,7 @@ type Config struct {
 	FreezeAllowance time.Duration
 	// CacheAge is how long a cache in front of the store may hold an answer, in this process or in any other that serves
 	// the same keys. After a cache-bust the key answers 409 for this long, and is free then; for up to 16 minutes more where
-	// nobody heard that the cache-bust is stored. If the engine's store is a [storage.CachingStore] with a longer age, that
+	// [Engine.CacheBust] returned an [*UnavailableError] and nobody called it again. If the engine's store is a [storage.CachingStore] with a longer age, that
 	// age counts. Default 1 min, the default of package cache.
 	CacheAge time.Duration
 	// RefuseBefore, where set, is the time up to which records may have been lost: that of a restore or a fail-over, plus
@@ -68,9 +70,9 @@ type Config struct {
 	ContentionTries int
 	// RunsMax bounds how often a handler runs within one execution because of a lost optimistic lock. Default 5.
 	RunsMax int
-	// ResponseBytesMax bounds a stored response, headers included. Default 3 MiB, or what a [storage.ResponseBound] takes if that is
-	// less; more than 3.5 MiB does not fit into a transaction together with business writes, and more than the store takes
-	// is refused.
+	// ResponseBytesMax bounds a stored response, headers included, which have at most 64 KiB ([storage.ResponseHeaderBytesMax]).
+	// Default 3 MiB, or what a [storage.ResponseBound] takes if that is less; more than 3.5 MiB does not fit into a transaction
+	// together with business writes, and more than the store takes is refused.
 	ResponseBytesMax int
 	// Fingerprinter computes fingerprints. Default canonical.New(canonical.Config{}).
 	Fingerprinter *canonical.Fingerprinter

@@ -161,13 +161,21 @@ func (d *driver) row(incarnation protocol.ID) *storage.Record {
 }
 
 // read performs protocol.Read.
-func (d *driver) read(ctx context.Context) protocol.Input {
-	r, err := d.engine.get(ctx, d.key)
+func (d *driver) read(ctx context.Context, a protocol.Action) protocol.Input {
+	r, err := d.engine.get(ctx, d.key, d.within(a.Until))
 	if err != nil {
 		d.cause = err
 		return protocol.Input{What: protocol.Replied, Reply: protocol.Reply{Code: protocol.Broken}}
 	}
 	return protocol.Input{What: protocol.Replied, Reply: protocol.Reply{Code: protocol.OK, Rec: d.see(r)}}
+}
+
+// within is how long the reply to a read is waited for that is of use until then; 0 is always.
+func (d *driver) within(until protocol.Instant) time.Duration {
+	if until == 0 {
+		return d.engine.cfg.CallTimeout
+	}
+	return min(d.engine.cfg.CallTimeout, translation.SpanOf(until-d.now()))
 }
 
 // first and last pause of the one backoff.

@@ -150,7 +150,8 @@ func (e *HandlerError) Error() string { return fmt.Sprintf("idem: handler: %v", 
 // Unwrap returns the cause.
 func (e *HandlerError) Unwrap() error { return e.Cause }
 
-// ErrNoTime: the caller's deadline leaves no time to execute anything in. Nothing was reserved.
+// ErrNoTime: the caller's deadline leaves no time to execute anything in, from the beginning or once the key was free. Nothing was
+// executed.
 var ErrNoTime = errors.New("idem: no time left before the deadline")
 
 // Do executes the operation for the request, or answers from what an earlier request stored. At most one run of the
@@ -192,7 +193,7 @@ func (o *Registered) Lookup(ctx context.Context, req Request) (*Result, error) {
 }
 
 // Status reads the record of an operation id that a client holds; nil where there is none, where it is another tenant's
-// or another incarnation's, or where it has expired. It returns an [*ExpiredError] while the policy keeps an expired record as gone, an
+// or another incarnation's, or where it has expired or been given up and its key is free. It returns an [*ExpiredError] while the policy keeps an expired record as gone, an
 // [*UnavailableError], a [*QuotaError] or [storage.ErrErased].
 func (e *Engine) Status(ctx context.Context, tenant string, id OperationID) (*storage.Record, error) {
 	r, err := e.limitedStatus(ctx, tenant, id)
@@ -223,27 +224,36 @@ func (e *Engine) status(ctx context.Context, tenant string, id OperationID) (*st
 	if err != nil {
 		return nil, nil // an id that can't exist is as absent as any other
 	}
-	r, err := e.get(ctx, key)
+	r, err := e.get(ctx, key, e.cfg.CallTimeout)
 	if err != nil || r == nil || r.Tenant != tenant || r.OperationID != id {
 		return nil, err
 	}
 	if !r.Readable() {
 		return nil, unavailable(&UnreadableError{r.SchemaVersion, r.State, r.Kind})
 	}
-	if r.Expired(e.now()) {
-		return nil, gone(*r, e.now())
+	switch now := e.now(); {
+	case r.Expired(now):
+		return nil, gone(*r, now)
+	case r.KeyFree(now) || r.Abandoned(now, e.cfg.ClockSkew): // TTL is late: nobody goes on with it any more
+		return nil, nil
 	}
-	loaded, err := e.load(ctx, *r)
+	loaded, err := e.load(ctx, *r, e.cfg.CallTimeout)
 	if err != nil {
 		return nil, err
 	}
 	return &loaded, nil
 }
 
+// lastPoll is how long after a wait its last poll may take: less than the caller has kept to answer in.
+const lastPoll = 250 * time.Millisecond
+
 // Await polls the status of an operation until it is final or the wait is over, and returns it as [Engine.Status] does,
 // without asking the quota of look-ups. The polls are jittered and back off from 50 ms to 1 s. Where too many wait already
-// (Config.WaitsMax, Config.WaitsPerTenantMax), or the tenant is over its quota of waits, it returns at once what there is.
+// (Config.WaitsMax, Config.WaitsPerTenantMax), or the tenant is over its quota of waits, it returns at once what there is. A poll that the
+// store has not answered 250 ms after the wait is an [*UnavailableError].
 func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait time.Duration) (*storage.Record, error) {
+	ctx, cancel := e.timers.WithTimeout(ctx, wait+lastPoll)
+	defer cancel()
 	clock := e.now()
 	until := clock.Add(wait)
 	r, err := e.status(ctx, tenant, id)
@@ -276,8 +286,8 @@ func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait 
 // now is the clock in the resolution that is stored.
 func (e *Engine) now() time.Time { return e.cfg.Now().UTC().Truncate(time.Millisecond) }
 
-func (e *Engine) get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
-	ctx, cancel := e.timers.WithTimeout(ctx, e.cfg.CallTimeout)
+func (e *Engine) get(ctx context.Context, key storage.RecordKey, within time.Duration) (*storage.Record, error) {
+	ctx, cancel := e.timers.WithTimeout(ctx, within)
 	defer cancel()
 	r, err := e.store.Get(ctx, key)
 	if err != nil {
@@ -286,11 +296,11 @@ func (e *Engine) get(ctx context.Context, key storage.RecordKey) (*storage.Recor
 	return r, nil
 }
 
-func (e *Engine) load(ctx context.Context, r storage.Record) (storage.Record, error) {
+func (e *Engine) load(ctx context.Context, r storage.Record, within time.Duration) (storage.Record, error) {
 	if r.Chunks == 0 && !r.Sealed {
 		return r, nil
 	}
-	ctx, cancel := e.timers.WithTimeout(ctx, e.cfg.CallTimeout)
+	ctx, cancel := e.timers.WithTimeout(ctx, within)
 	defer cancel()
 	loaded, err := e.store.LoadResponse(ctx, r)
 	switch {

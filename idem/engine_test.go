@@ -529,22 +529,27 @@ func TestDoRefusesAPayloadThatLeavesNoRoomForEvidence(t *testing.T) {
 }
 
 func TestDoResponseTooLargeBeforeAnythingIsCommitted(t *testing.T) {
-	for _, op := range kinds {
-		t.Run(string(op.Kind), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				w := newWorld(t, nil)
-				orders := w.register(op)
-				huge := func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
-					tx.Write(count("business"))
-					return idem.Response{Status: 201, Body: make([]byte, 4<<20)}, nil
-				}
-				if _, err := orders.Do(t.Context(), request("{}"), huge); !errors.Is(err, idem.ErrResponseTooLarge) {
-					t.Fatalf("%v, want ErrResponseTooLarge", err)
-				}
-				w.written(0)
-				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
+	for name, response := range map[string]idem.Response{
+		"body":    {Status: 201, Body: make([]byte, 4<<20)},
+		"headers": {Status: 201, Header: []idem.Field{{Name: "Location", Value: strings.Repeat("x", storage.ResponseHeaderBytesMax)}}},
+	} {
+		for _, op := range kinds {
+			t.Run(fmt.Sprintf("%s, %s read first %v", name, op.Kind, op.ReadFirst), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					w := newWorld(t, nil)
+					orders := w.register(op)
+					huge := func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
+						tx.Write(count("business"))
+						return response, nil
+					}
+					if _, err := orders.Do(t.Context(), request("{}"), huge); !errors.Is(err, idem.ErrResponseTooLarge) {
+						t.Fatalf("%v, want ErrResponseTooLarge", err)
+					}
+					w.written(0)
+					w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
+				})
 			})
-		})
+		}
 	}
 }
 

@@ -97,7 +97,7 @@ func (x *execution) drive(ctx context.Context, in protocol.Input, handler Handle
 		}
 		switch a.Do {
 		case protocol.Read:
-			in = x.look(ctx, detached)
+			in = x.look(ctx, detached, a)
 		case protocol.Admit:
 			in = x.admit(ctx)
 		case protocol.Send:
@@ -138,14 +138,14 @@ func (x *execution) deadline(ctx context.Context) protocol.Instant {
 }
 
 // look reads the record, for a caller that still waits, or for the last time.
-func (x *execution) look(ctx, detached context.Context) protocol.Input {
+func (x *execution) look(ctx, detached context.Context, a protocol.Action) protocol.Input {
 	if x.machine.Phase == protocol.LastLook {
 		cause := x.cause // a look that fails changes nothing about why there was one
-		in := x.read(detached)
+		in := x.read(detached, a)
 		x.cause = cause
 		return in
 	}
-	return x.read(ctx)
+	return x.read(ctx, a)
 }
 
 // admit asks once whether a new key may begin: its time first, then the quota. In observe mode the answer is for the report only:

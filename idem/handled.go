@@ -85,7 +85,7 @@ func (x *execution) classifyWrapped(ctx context.Context) protocol.Result {
 	if r.err = r.tx.validate(x.op.Kind, r.response); r.err != nil {
 		return protocol.Result{Code: protocol.Broke}
 	}
-	if r.response.Bytes() > x.responseBytesMax(ctx) {
+	if r.response.CheckSize(x.responseBytesMax(ctx)) != nil {
 		return x.answered(protocol.Responded, notKept())
 	}
 	return x.answered(protocol.Responded, r.response)
@@ -103,8 +103,8 @@ func (x *execution) storable(ctx context.Context) error {
 	if err := r.tx.validate(x.op.Kind, r.response); err != nil {
 		return err
 	}
-	if n, most := r.response.Bytes(), x.responseBytesMax(ctx); n > most {
-		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrResponseTooLarge, n, most)
+	if err := r.response.CheckSize(x.responseBytesMax(ctx)); err != nil {
+		return err
 	}
 	accepted, messages := r.response.Status == http.StatusAccepted, len(r.tx.messages)
 	if x.op.Kind == KindDeferred && accepted != (messages == 1) {

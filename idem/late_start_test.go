@@ -2,50 +2,139 @@ package idem_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
-// docs/semantics.md "Leases": a handler that starts has time. However long the reply to the reserve takes, a handler whose context has
-// ended does not start.
-func TestAHandlerDoesNotStartAfterItsContextsEnd(t *testing.T) {
+// workMin is less than which a handler has no time to execute anything in.
+const workMin = 400 * time.Millisecond
+
+// replyAfter brings the reply of a call late.
+func replyAfter(d time.Duration) faulty.Fault {
+	return faulty.After(func(error) { time.Sleep(d) })
+}
+
+// timeLeft is what a handler has until its context ends.
+func timeLeft(ctx context.Context) time.Duration {
+	end, bounded := ctx.Deadline()
+	if !bounded || ctx.Err() != nil {
+		return 0
+	}
+	return time.Until(end)
+}
+
+// docs/semantics.md "Leases": a handler starts only where it has time. However long the reply takes that leads to it, a handler whose
+// context ends soon does not start.
+func TestAHandlerThatStartsHasTime(t *testing.T) {
 	const deadline = 6 * time.Second
-	started, late := 0, 0
-	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindWrapped} {
-		for reply := 50 * time.Millisecond; reply < deadline; reply += 50 * time.Millisecond {
-			bubble(t, func(t *testing.T) {
-				w, store := newFaultyWorld(t)
-				op := w.register(idem.Operation{Kind: kind})
-				store.On(faulty.Insert, 1, func(ctx context.Context, run func(context.Context) error) error {
-					err := run(ctx)
-					time.Sleep(reply)
-					return err
-				})
-				ctx, cancel := context.WithTimeout(t.Context(), deadline)
-				defer cancel()
-				ran := false
-				_, err := op.Do(ctx, request("{}"), func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
-					ran = true
-					if ctx.Err() != nil {
-						t.Errorf("%s, a reply after %v: the handler starts, and its context says %v", kind, reply, ctx.Err())
+	for _, c := range []struct {
+		op    idem.Operation
+		reply faulty.Call
+	}{
+		{idem.Operation{Kind: idem.KindAtomic}, faulty.Insert}, {idem.Operation{Kind: idem.KindWrapped}, faulty.Insert},
+		{idem.Operation{Kind: idem.KindAtomic, ReadFirst: true}, faulty.Get}, {idem.Operation{Kind: idem.KindOptimistic}, faulty.Get},
+	} {
+		t.Run(fmt.Sprintf("%s, %s", c.op.Kind, c.reply), func(t *testing.T) {
+			started, late := 0, 0
+			for reply := 50 * time.Millisecond; reply < deadline; reply += 50 * time.Millisecond {
+				bubble(t, func(t *testing.T) {
+					w, store := newFaultyWorld(t)
+					op := w.register(c.op)
+					store.On(c.reply, 1, replyAfter(reply))
+					ctx, cancel := context.WithTimeout(t.Context(), deadline)
+					defer cancel()
+					ran := false
+					_, err := op.Do(ctx, request("{}"), func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
+						ran = true
+						if left := timeLeft(ctx); left < workMin {
+							t.Errorf("a reply after %v: the handler starts with %v left", reply, left)
+						}
+						return idem.Response{Status: 201}, nil
+					})
+					switch {
+					case ran:
+						started++
+					case errors.Is(err, idem.ErrNoTime):
+						late++
+					default:
+						t.Errorf("a reply after %v: the handler did not run: %v", reply, err)
 					}
-					return idem.Response{Status: 201}, nil
 				})
-				switch {
-				case ran:
-					started++
-				case err == nil:
-					t.Errorf("%s, a reply after %v: the handler did not run, and there is an answer", kind, reply)
-				default:
-					late++
-				}
+			}
+			if started == 0 || late == 0 {
+				t.Errorf("%d handlers started, %d were late: the test shows one side only", started, late)
+			}
+		})
+	}
+}
+
+// The same clause for a duplicate that waits for its key: what it gets too late it gives back, so that nothing of it is unknown.
+func TestADuplicateThatGetsItsKeyLateGivesItBack(t *testing.T) {
+	const deadline = 10 * time.Second // of which a handler has 6.5 s
+	started, late := 0, 0
+	for freed := 5500 * time.Millisecond; freed < 6500*time.Millisecond; freed += 10 * time.Millisecond {
+		bubble(t, func(t *testing.T) {
+			w, store := newFaultyWorld(t)
+			w.engineOf(store, idem.Config{KillsAtDeadline: true})
+			policy := idem.IETF()
+			policy.InFlight, policy.WaitMax = idem.InFlightWait, 20*time.Second
+			orders := w.register(idem.Operation{Kind: idem.KindWrapped, ReleaseOn: []int{503}, Policy: policy})
+			var first sync.WaitGroup
+			first.Go(func() {
+				w.want(w.do(orders, request("{}"), func(context.Context, *idem.Tx) (idem.Response, error) {
+					time.Sleep(freed)
+					return idem.Response{Status: 503}, nil
+				}), idem.OutcomeExecuted, 503, "")
 			})
-		}
+			synctest.Wait() // the first one is in its handler
+			ctx, cancel := context.WithTimeout(t.Context(), deadline)
+			defer cancel()
+			ran := false
+			result, err := orders.Do(ctx, request("{}"), func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
+				ran = true
+				if left := timeLeft(ctx); left < workMin {
+					t.Errorf("freed after %v: the handler starts with %v left", freed, left)
+				}
+				return idem.Response{Status: 503}, nil
+			})
+			first.Wait()
+			switch {
+			case ran:
+				started++
+			case errors.Is(err, idem.ErrNoTime):
+				late++
+			case err != nil || result.Outcome != idem.OutcomeInProgress: // its wait was over first
+				t.Errorf("freed after %v: %+v, %v", freed, result, err)
+			}
+			w.want(w.do(orders, request("{}"), w.effect(201, "done")), idem.OutcomeExecuted, 201, "done")
+		})
 	}
 	if started == 0 || late == 0 {
-		t.Errorf("%d handlers started, %d were late: the test shows one side only", started, late)
+		t.Errorf("%d duplicates started, %d were late: the test shows one side only", started, late)
+	}
+}
+
+// Of a short time the handler has half at least, however much of it the reserve took until then.
+func TestAHandlerWithAShortTimeStartsAfterASlowReserve(t *testing.T) {
+	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindWrapped} {
+		bubble(t, func(t *testing.T) {
+			w, store := newFaultyWorld(t)
+			orders := w.register(idem.Operation{Kind: kind})
+			store.On(faulty.Insert, 1, replyAfter(200*time.Millisecond))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second) // of which a handler has 500 ms
+			defer cancel()
+			result, err := orders.Do(ctx, request("{}"), w.effect(201, "done"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.want(result, idem.OutcomeExecuted, 201, "done")
+		})
 	}
 }

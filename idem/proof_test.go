@@ -508,12 +508,13 @@ func TestACacheBustFreesTheKeyAfterTheCachesAge(t *testing.T) {
 }
 
 // Nobody may have heard of a cache-bust that has landed: whose sender died, whose replies were all lost, or who could not tell a second
-// time. Its key is free when no cache can hold the answer, however late the bytes were.
+// time. Its key is free when no cache can hold the answer, however late the bytes were. The operator is told that it may be held for so
+// long, and what is known of the answer.
 func TestACacheBustThatNobodyHeardOfFreesTheKeyAsLateAsItCanLand(t *testing.T) {
 	const held = 10*time.Second + storage.WireMax + time.Minute + skew
 	for name, c := range map[string]struct {
 		faults func(store *faulty.Store, late *faulty.Late)
-		known  bool
+		busted bool
 	}{
 		"on its way as its process dies": {func(store *faulty.Store, late *faulty.Late) {
 			store.On(faulty.Update, 1, late.Fault())
@@ -536,12 +537,12 @@ func TestACacheBustThatNobodyHeardOfFreesTheKeyAsLateAsItCanLand(t *testing.T) {
 			busting(t, func(w *world, store *faulty.Store, orders *idem.Registered, id idem.OperationID) {
 				began, late := time.Now(), new(faulty.Late)
 				c.faults(store, late)
-				_, err := w.engine.CacheBust(w.Context(), "t", id, "", "wrong")
+				busted, err := w.engine.CacheBust(w.Context(), "t", id, "", "wrong")
 				var unavailable *idem.UnavailableError
-				if c.known && err != nil || !c.known && !errors.As(err, &unavailable) {
-					w.Fatalf("%v, want known: %v", err, c.known)
+				if busted != c.busted || !errors.As(err, &unavailable) {
+					w.Fatalf("busted %v, %v; want busted %v, and an UnavailableError", busted, err, c.busted)
 				}
-				if !c.known {
+				if !c.busted {
 					time.Sleep(14 * time.Minute)
 					if err := late.Deliver(w.Context()); err != nil {
 						w.Fatal(err)
@@ -580,6 +581,47 @@ func TestACacheBustThatIsRepeatedFreesTheKeySooner(t *testing.T) {
 			}
 		}
 		w.freeAfter(orders, time.Minute+skew)
+	})
+}
+
+// The same where it was heard of, and its second write is not known to stand: who repeats it makes that write only. One that is told as
+// done has freed its key.
+func TestACacheBustThatIsToldAsDoneHoldsItsKeyForTheCachesAge(t *testing.T) {
+	for name, fault := range map[string]faulty.Fault{"throttled": faulty.Refuse(storage.ErrThrottled), "no reply": faulty.LoseRequest(), "refused": faulty.Refuse(errors.New("AccessDeniedException"))} {
+		t.Run(name, func(t *testing.T) {
+			busting(t, func(w *world, store *faulty.Store, orders *idem.Registered, id idem.OperationID) {
+				for n := 2; n <= 40; n++ {
+					store.On(faulty.Update, n, fault)
+				}
+				busted, err := w.engine.CacheBust(w.Context(), "t", id, "", "wrong")
+				if held := w.mem.Records()[0].LeaseUntil; err == nil && held.After(time.Now().Add(time.Minute+skew)) {
+					t.Errorf("busted %v, and its key is held for %v", busted, time.Until(held))
+				}
+				store.Clear()
+				before := store.Count(faulty.Update)
+				if busted, err = w.engine.CacheBust(w.Context(), "t", id, "", "wrong"); err != nil || !busted {
+					t.Errorf("repeated: busted %v, %v", busted, err)
+				}
+				if n := store.Count(faulty.Update) - before; n != 1 {
+					t.Errorf("repeated, it makes %d writes, want the second one", n)
+				}
+				w.freeAfter(orders, time.Minute+skew)
+			})
+		})
+	}
+}
+
+// Whose caller gives up in between is told what is known, too.
+func TestACacheBustThatIsCutOffIsToldAsMade(t *testing.T) {
+	busting(t, func(w *world, store *faulty.Store, _ *idem.Registered, id idem.OperationID) {
+		ctx, cancel := context.WithCancel(w.Context())
+		store.On(faulty.Update, 2, func(context.Context, func(context.Context) error) error {
+			cancel()
+			return storage.ErrThrottled
+		})
+		if busted, err := w.engine.CacheBust(ctx, "t", id, "", "wrong"); !busted || err == nil {
+			w.Errorf("busted %v, %v", busted, err)
+		}
 	})
 }
 

@@ -193,10 +193,7 @@ func (e *Engine) storable(response Response) error {
 	if response.Status < 200 || response.Status > 599 {
 		return &ResponseError{response.Status}
 	}
-	if n := response.Bytes(); n > e.cfg.ResponseBytesMax {
-		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrResponseTooLarge, n, e.cfg.ResponseBytesMax)
-	}
-	return nil
+	return response.CheckSize(e.cfg.ResponseBytesMax)
 }
 
 // tellDecided writes the one event line of what became of a record without a request.

@@ -207,9 +207,13 @@ func TestResolveRefusesWhatCanNotBeAnAnswer(t *testing.T) {
 				t.Errorf("status %d: %v, want a ResponseError", status, err)
 			}
 		}
-		large := idem.Response{Status: 200, Body: make([]byte, 3<<20+1)}
-		if _, err := w.engine.Resolve(t.Context(), "t", seen.OperationID, seen.Revision, large); !errors.Is(err, idem.ErrResponseTooLarge) {
-			t.Errorf("too large: %v", err)
+		for _, large := range []idem.Response{
+			{Status: 200, Body: make([]byte, 3<<20+1)},
+			{Status: 200, Header: []idem.Field{{Name: "Location", Value: strings.Repeat("x", storage.ResponseHeaderBytesMax)}}},
+		} {
+			if _, err := w.engine.Resolve(t.Context(), "t", seen.OperationID, seen.Revision, large); !errors.Is(err, idem.ErrResponseTooLarge) {
+				t.Errorf("too large: %v", err)
+			}
 		}
 		if w.only().State != storage.StateUnknown {
 			t.Error("it was decided")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -211,4 +212,21 @@ func TestAFreedWrappedRecordEndsWithItsRetention(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The same of headers: the store's rows are bounded, and that they do not fit is known before anything is sent.
+func TestWrappedHeadersTooLargeAreStoredAsSuch(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, _ := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
+		huge := func(context.Context, *idem.Tx) (idem.Response, error) {
+			w.runs++
+			return idem.Response{Status: 201, Header: []idem.Field{{Name: "Location", Value: strings.Repeat("x", storage.ResponseHeaderBytesMax)}}}, nil
+		}
+		first, second := w.do(orders, request("{}"), huge), w.do(orders, request("{}"), huge)
+		if first.Response.Status != 500 || second.Outcome != idem.OutcomeReplayed || !bytes.Contains(second.Response.Body, []byte(header.CodeResponseNotKept)) {
+			t.Errorf("first %d, second %s %s; want a stored 500", first.Response.Status, second.Outcome, second.Response.Body)
+		}
+		w.ran(1)
+	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
 // gate is a handler that waits until the test lets it go on.
@@ -177,6 +178,35 @@ func TestPreferWait(t *testing.T) {
 			t.Errorf("%s %v", r.body, r.Header)
 		}
 	})
+}
+
+// Trouble while waiting changes nothing: where the store hangs, the 202 comes before the caller's deadline.
+func TestPreferWaitIsAnsweredBeforeTheDeadlineThoughAPollHangs(t *testing.T) {
+	for _, c := range []struct{ deadline, hangs time.Duration }{{3 * time.Second, 0}, {10 * time.Second, 0}, {10 * time.Second, 8 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			var store *faulty.Store
+			a := newLocalAPI(t, func(s storage.Store) storage.Store {
+				store = faulty.New(s.(faulty.Inner))
+				return store
+			})
+			deferred(a)
+			a.do(key(ask{})).wants(t, 202, "executed")
+			began := time.Now()
+			store.Each(func(call faulty.Call) faulty.Fault {
+				if call == faulty.Get && time.Since(began) >= c.hangs && store.Count(faulty.Get) > 2 { // but for the look of the duplicate itself
+					return hang
+				}
+				return faulty.Before(func() {})
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), c.deadline)
+			defer cancel()
+			r := a.do(key(ask{ctx: ctx, header: map[string]string{"Prefer": "wait=20"}}))
+			r.wants(t, 202, "replayed")
+			if took := time.Since(began); took >= c.deadline {
+				t.Errorf("answered after %v", took)
+			}
+		})
+	}
 }
 
 // The 202 of a duplicate in flight is held as that of a deferred operation is; a policy that answers 409 holds nobody.

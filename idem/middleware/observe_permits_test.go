@@ -419,9 +419,43 @@ func TestADeadLeaseOfAnObservedRequestIsToldAsSuchToItsEnd(t *testing.T) {
 	if after.engine.OnlyObserved(dead) {
 		t.Error("it is only observed, though its key is free")
 	}
+	after.gone(dead.OperationID)
 	after.gets(key(ask{}), 201)
 	if len(ran.all) != 1 {
 		t.Errorf("ran %+v", ran.all)
+	}
+}
+
+// The same of what was released: nobody goes on with it once its retention is over, and its status is no longer that of what runs.
+func TestAReleasedOperationHasNoStatusOnceItsKeyIsFree(t *testing.T) {
+	for name, observe := range map[string]bool{"observed": true, "enforced": false} {
+		t.Run(name, func(t *testing.T) {
+			a := newLocalAPI(t, nil)
+			policy := idem.IETF()
+			if observe {
+				policy = idem.Observe(policy)
+			}
+			a.handle("POST /orders", idem.Operation{Policy: policy}, middleware.Route{}, func(context.Context, *idem.Tx, *middleware.Request) (idem.Response, error) {
+				return idem.Response{Status: 503}, nil
+			})
+			a.mux.Handle("GET /v1/operations/{id}", a.mw.Status(nil))
+			a.gets(key(ask{}), 503)
+			a.in(storage.StateFailedRetryable, 1)
+			released := a.mem.Records()[0]
+			a.later(released.FreeAt.Sub(a.now()) - time.Second)
+			a.shows("/v1/operations/"+string(released.OperationID), map[bool]string{true: "unknown", false: "in_progress"}[observe])
+			a.later(time.Second)
+			a.gone(released.OperationID)
+		})
+	}
+}
+
+// gone demands that an operation has no status, though its row is there.
+func (a *api) gone(id idem.OperationID) {
+	a.Helper()
+	r := a.do(ask{method: "GET", path: "/v1/operations/" + string(id)})
+	if r.StatusCode != 404 || r.code(a.T) != "operation_not_found" {
+		a.Errorf("got %d %s, want 404 of what is there", r.StatusCode, r.body)
 	}
 }
 

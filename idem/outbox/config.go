@@ -110,7 +110,8 @@ type Config struct {
 	// ContentionTries bounds how often a write is tried that fails because of another transaction or a throttle. Evidence
 	// is sent for as long as SettleMax and KeepMax say. Default 6; at most 250.
 	ContentionTries int
-	// ResponseBytesMax bounds a stored response, headers included. Default 3 MiB; at most 3.5 MiB, as in [idem.Config].
+	// ResponseBytesMax bounds a stored response, headers included, which have at most 64 KiB ([storage.ResponseHeaderBytesMax]).
+	// Default 3 MiB; at most 3.5 MiB, as in [idem.Config].
 	ResponseBytesMax int
 	// Now is the clock. Default time.Now.
 	Now func() time.Time

@@ -25,7 +25,7 @@ func (t Topic) ask(m storage.Message, o Outcome) (said Settlement, err error) {
 // itself, the status with the operation and the provider's reference.
 func (t Topic) short(m storage.Message, o Outcome, status, bytesMax int) idem.Response {
 	if t.Fallback != nil {
-		if r, ok := t.ownShort(m, o); ok && r.Status >= 200 && r.Status <= 599 && r.Bytes() <= bytesMax {
+		if r, ok := t.ownShort(m, o); ok && r.Status >= 200 && r.Status <= 599 && r.CheckSize(bytesMax) == nil {
 			return r
 		}
 	}

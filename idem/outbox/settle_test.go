@@ -37,12 +37,24 @@ func TestResponseTooLarge(t *testing.T) {
 			return nil
 		})(topic)
 	}
+	located := func(r idem.Response) idem.Response {
+		return r.With("Location", strings.Repeat("x", storage.ResponseHeaderBytesMax))
+	}
+	headers := settling(func(_ storage.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+		said.Response = located(said.Response)
+		return nil
+	})
 	for name, c := range map[string]struct {
 		topic  func(*outbox.Topic)
 		store  memstore.Config
 		own    bool
 		status int
 	}{
+		"headers larger than any store's bound": {topic: headers, status: 201},
+		"with a fallback whose headers are too large": {status: 201, topic: func(topic *outbox.Topic) {
+			headers(topic)
+			topic.Fallback = func(storage.Message, outbox.Outcome) idem.Response { return located(idem.Response{Status: 200}) }
+		}},
 		"larger than the topic's bound": {topic: func(topic *outbox.Topic) { large(topic); topic.ResponseBytesMax = 8 << 10 }, status: 201},
 		"larger than the store's bound": {topic: large, store: memstore.Config{ResponseBytesMax: 16 << 10}, status: 201},
 		"with a fallback of its own": {own: true, status: 200, topic: func(topic *outbox.Topic) {

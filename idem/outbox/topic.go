@@ -42,7 +42,8 @@ type Topic struct {
 	// the same settlement. It cannot reject: after an error the message is dead, keeps its evidence, and waits for an
 	// operator. Required.
 	Settle func(m storage.Message, o Outcome) (Settlement, error)
-	// Fallback is a short final response, which is stored where that of Settle is too large. The effect has happened, so
+	// Fallback is a short final response, which is stored where that of Settle is too large, or has more headers than
+	// [storage.ResponseHeaderBytesMax]. The effect has happened, so
 	// it must be settled. Default: the same status, and the operation id with the provider's reference as the body.
 	Fallback func(m storage.Message, o Outcome) idem.Response
 	// ResponseBytesMax bounds the final response, headers included. Default and upper bound: Config.ResponseBytesMax.

@@ -177,7 +177,7 @@ func (x *delivery) recordEnd(w protocol.Write, said Settlement, now time.Time) *
 		answer = answerOf(m, w.Msg.State, x.machine.Errand == protocol.Close)
 	case m.Sealed:
 		answer = erased()
-	case said.Response.Bytes() > x.responseBytesMax():
+	case said.Response.CheckSize(x.responseBytesMax()) != nil:
 		end.Response = x.short(w.Said, said.Response.Status)
 	default:
 		end.Response = said.Response

@@ -9,11 +9,11 @@ func (x Execution) admit() (Execution, Action) {
 }
 
 // turnedAway looks whether there is a record all the same: what exists is answered, whatever may not begin.
-func (x Execution) turnedAway() (Execution, Action) {
+func (x Execution) turnedAway(now Instant, c *Config) (Execution, Action) {
 	if x.Turned = true; x.Looked {
 		return x.tell(Say{Code: TurnedOff})
 	}
-	return x.look(Looking)
+	return x.look(Looking, now, c)
 }
 
 // judge decides by the record that is in the way. The order is the contract: expiry, then the fingerprint in every
@@ -79,7 +79,10 @@ func (x Execution) busy(r Record, now Instant) (Execution, Action) {
 // reserve inserts the record of a new incarnation; a kind without a lease only prepares it.
 func (x Execution) reserve(now Instant, c *Config) (Execution, Action) {
 	x.Held = reserved(c, x.Request.Incarnation.Plus(uint64(x.Holds)), x.Owner, x.Plan.LeaseUntil)
-	if !c.Kind.leases() {
+	switch {
+	case x.late(now, c):
+		return x.giveUp(Say{Code: Late}, NoReason, now, c)
+	case !c.Kind.leases():
 		x.Holding = false
 		return x.run(now, c)
 	}
@@ -93,6 +96,8 @@ func (x Execution) takeOver(r Record, now Instant, c *Config) (Execution, Action
 		return x.tell(Say{Code: Vacant})
 	case x.Request.Barred:
 		return x.tell(Say{Code: Unavailable})
+	case x.late(now, c):
+		return x.giveUp(Say{Code: Late}, NoReason, now, c)
 	}
 	next := takenOver(r, c, x.Owner, x.Plan.LeaseUntil)
 	if c.off(NoEpoch) {
@@ -180,10 +185,17 @@ func (x Execution) again(r Record, now Instant, c *Config) (Execution, Action) {
 func (x Execution) hold(r Record, now Instant, c *Config) (Execution, Action) {
 	x.NewKey = x.NewKey || x.Phase == Reserving && !(c.off(NoQuotaKept) && x.At.Tainted)
 	x.Held, x.Holding = r, true
-	if now >= x.Plan.HandlerUntil || now >= r.Lease || r.State == Unknown {
+	if x.late(now, c) || now >= r.Lease || r.State == Unknown {
 		return x.giveUp(Say{Code: Late}, NoReason, now, c)
 	}
 	return x.run(now, c)
+}
+
+// late says that the rest of the handler's time is too short to execute anything in. A wrapped handler that begins all the same is cut off
+// in its first call, and nobody knows what came of that. A short time is half used up by what comes before.
+func (x Execution) late(now Instant, c *Config) bool {
+	least := min(c.WorkMin, (x.Plan.HandlerUntil-x.Plan.Began)/2)
+	return x.Plan.HandlerUntil-now < max(1, least)
 }
 
 // giveBack takes back a reserve that may have landed, or may land yet: nothing has run under it. Where it has not landed,
@@ -214,7 +226,7 @@ func (x Execution) giveBack(now Instant, c *Config) (Execution, Action) {
 // woke goes on after a pause, or renews the lease of the handler that runs.
 func (x Execution) woke(now Instant, c *Config) (Execution, Action) {
 	if x.Phase == Waiting {
-		return x.look(Looking)
+		return x.look(Looking, now, c)
 	}
 	return x.renew(now, c)
 }

@@ -35,7 +35,8 @@ type Change struct {
 	Loops uint8
 	// Asked is when the application's Probe was asked: an absence counts from then.
 	Asked Instant
-	// Heard says that a cache-bust is known to have landed. Its second write is under way, and whatever becomes of that, it is made.
+	// Heard says that a cache-bust is known to have landed, and that its second write is under way. Whatever becomes of that, the answer is
+	// not given any more; where the second one is not known to have landed, its key may be held for long.
 	Heard bool
 	// Held is the record as it was last read, and At the write that is being tried.
 	Held Record
@@ -68,9 +69,6 @@ func (x Change) Next(in Input, c *Config) (Change, Action) {
 	case Conflict:
 		return x.conflict(in.Reply.Rec, in.Now, c)
 	case Nothing, Unclear: // not known to be changed
-		if x.Heard {
-			return x.tell(Changed)
-		}
 	}
 	return x.tell(Unavailable)
 }

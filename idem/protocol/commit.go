@@ -140,7 +140,7 @@ func (x Execution) fenceOff(now Instant, c *Config) (Execution, Action) {
 		return x.tell(x.Then)
 	case !x.Holding:
 		x.NewKey = true // it may land yet
-		return x.look(LastLook)
+		return x.look(LastLook, now, c)
 	}
 	fenced := fencedOff(x.Held, c, now)
 	if c.off(NoEpoch) {
@@ -159,7 +159,7 @@ func (x Execution) fenceDecided(v Verdict, in Input, c *Config) (Execution, Acti
 		x.Zombie = true
 		return x.again(in.Reply.Rec, in.Now, c)
 	}
-	return x.look(LastLook)
+	return x.look(LastLook, in.Now, c)
 }
 
 // giveUp says that nothing happened once that is true. What is loose is excluded first: of a lease by its release, of an
@@ -174,14 +174,14 @@ func (x Execution) giveUp(then Say, why Reason, now Instant, c *Config) (Executi
 		x.NewKey = true
 		return x.send(Releasing, Write{RecIf: freeKey(now), RecAs: Put, Rec: free, Why: why}, x.Plan.StoreUntil)
 	}
-	return x.gaveUp()
+	return x.gaveUp(now, c)
 }
 
 // gaveUp answers the request once no write is left to try. Before it answers "Unavailable" it reads the record once more, which
 // may hold a better answer.
-func (x Execution) gaveUp() (Execution, Action) {
+func (x Execution) gaveUp(now Instant, c *Config) (Execution, Action) {
 	if x.Then.Code == Unavailable {
-		return x.look(LastLook)
+		return x.look(LastLook, now, c)
 	}
 	return x.tell(x.Then)
 }
@@ -212,7 +212,7 @@ func (x Execution) releaseDecided(v Verdict, in Input, c *Config) (Execution, Ac
 		return x.tell(Say{Code: Unavailable})
 	}
 	if v != Done {
-		return x.gaveUp()
+		return x.gaveUp(in.Now, c)
 	}
 	return x.tell(x.Then)
 }

@@ -76,6 +76,8 @@ type Plan struct {
 	// Began is when the execution began. HandlerUntil ends the handler's context, CommitUntil is the last instant for a
 	// commit, StoreUntil for any write, and LeaseUntil ends the lease.
 	Began, HandlerUntil, CommitUntil, StoreUntil, LeaseUntil Instant
+	// AnswerMargin is what is left to answer in after StoreUntil.
+	AnswerMargin Millis
 	// Bounded says that the caller has a deadline.
 	Bounded bool
 }
@@ -104,7 +106,8 @@ func PlanOf(now, deadline Instant, c *Config) Plan {
 		}
 		return margin
 	}
-	p.StoreUntil = end - scale(c.AnswerMargin)
+	p.AnswerMargin = scale(c.AnswerMargin)
+	p.StoreUntil = end - p.AnswerMargin
 	p.CommitUntil = p.StoreUntil - scale(c.FenceMargin)
 	p.HandlerUntil = p.StoreUntil - scale(c.HandlerMargin)
 	p.LeaseUntil = last + c.LeaseMargin

@@ -73,7 +73,7 @@ func (x Execution) Next(in Input, c *Config) (Execution, Action) {
 	case Admitted:
 		return x.reserve(in.Now, c)
 	case TurnedAway:
-		return x.turnedAway()
+		return x.turnedAway(in.Now, c)
 	case HandlerEnded:
 		return x.handled(in, c)
 	case Woke:
@@ -107,7 +107,7 @@ func (x Execution) begin(in Input, c *Config) (Execution, Action) {
 		return x.tell(Say{Code: Late})
 	}
 	if x.Request.LookOnly || x.Request.Barred || c.ReadFirst || !c.Kind.leases() {
-		return x.look(Looking)
+		return x.look(Looking, in.Now, c)
 	}
 	return x.admit()
 }
@@ -143,9 +143,31 @@ func (x Execution) tell(s Say) (Execution, Action) {
 }
 
 // look reads the record.
-func (x Execution) look(p Phase) (Execution, Action) {
+func (x Execution) look(p Phase, now Instant, c *Config) (Execution, Action) {
 	x.Phase, x.Looked = p, true
-	return x, Action{Do: Read}
+	return x, Action{Do: Read, Until: x.ReadUntil(now, c)}
+}
+
+// ReadUntil is until when a reply to a read is waited for, 0 is for as long as to any: a store that does not answer must not take the
+// time in which the caller is told so. Once that is over, because a handler has overstayed, the process lives on, perhaps until it is
+// killed.
+func (x Execution) ReadUntil(now Instant, c *Config) Instant {
+	until := x.Plan.StoreUntil + x.Plan.AnswerMargin/2
+	switch killed := x.killed(c); {
+	case now < until:
+		return until
+	case now < killed:
+		return now + (killed-now)/2
+	}
+	return 0
+}
+
+// killed is when the platform ends the process, 0 where it does not.
+func (x Execution) killed(c *Config) Instant {
+	if !c.Kills || !x.Plan.Bounded {
+		return 0
+	}
+	return x.Plan.LeaseUntil - c.LeaseMargin
 }
 
 // send freezes a write of the record and sends it for the first time. Each write makes a revision of its own: a write has

@@ -23,7 +23,8 @@ type Action struct {
 	Do Verb
 	// Write is the request to be sent. For Send.
 	Write Write
-	// Until is from when the request may not leave any more. It is judged last before the wire.
+	// Until is from when the request may not leave any more. It is judged last before the wire. For Read it is from when nobody waits
+	// for the reply; 0 is never.
 	Until Instant
 	// Wake ends a Wait; 0 is never.
 	Wake Instant

@@ -17,6 +17,8 @@ func TestPlanLeavesTheHandlerHalfOfAShortDeadline(t *testing.T) {
 				t.Errorf("of %d ms the handler has %d", left, p.HandlerUntil-p.Began)
 			case !(p.HandlerUntil < p.CommitUntil && p.CommitUntil < p.StoreUntil && p.StoreUntil < p.Began+end):
 				t.Errorf("of %d ms the instants are not in order: %+v", left, p)
+			case p.StoreUntil+p.AnswerMargin != p.Began+end:
+				t.Errorf("of %d ms the margin is %d", left, p.AnswerMargin)
 			case p.LeaseUntil < p.Began+end+c.LeaseMargin:
 				t.Errorf("of %d ms the lease ends %d ms before its margin", left, p.Began+end+c.LeaseMargin-p.LeaseUntil)
 			case kills && p.LeaseUntil < tableNow+left: // a handler may run until the platform kills it

@@ -119,7 +119,7 @@ func TestRequestMeetsRecord(t *testing.T) {
 				c := tableConfig(kind)
 				x := NewExecution(Request{Seed: tableSeed, Incarnation: tableOp.Plus(9)})
 				x, _ = x.Next(Input{What: Begin, Now: tableNow}, c)
-				x, _ = x.look(Looking)
+				x, _ = x.look(Looking, tableNow, c)
 				_, a := x.Next(Input{What: Replied, Now: tableNow, Reply: Reply{Code: OK, Rec: m.r}}, c)
 				row("  %-58s → %s", m.name, a.told())
 			}

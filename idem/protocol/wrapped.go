@@ -35,17 +35,22 @@ func (x Execution) complete(now Instant, c *Config) (Execution, Action) {
 	return x, a
 }
 
-// completeUntil gives evidence the rest of its lease, and some time in any case: less where the request is only observed.
+// completeUntil gives evidence the rest of its lease, and some time in any case: less where the request is only observed. A platform that
+// kills leaves no time after the deadline, in which the caller would be told: before that the margin is kept, or half of what is left.
 func (x Execution) completeUntil(now Instant, c *Config) Instant {
+	until := max(x.Held.Lease, now+c.CompleteFor)
 	switch {
 	case c.off(PlanEndsAnswer):
 		return x.Plan.StoreUntil
 	case c.Observed: // its client waits, and got nothing from being observed
-		return now + c.ReserveFor
+		until = now + c.ReserveFor
 	case c.off(LeaseGivesNoTime):
-		return now + c.CompleteFor
+		until = now + c.CompleteFor
 	}
-	return max(x.Held.Lease, now+c.CompleteFor)
+	if killed := x.killed(c); now < killed {
+		until = min(until, killed-min(x.Plan.AnswerMargin, (killed-now)/2))
+	}
+	return until
 }
 
 // completeDecided: where an operator ended the record while the handler was running, the stored answer stands. The

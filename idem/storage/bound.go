@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"fmt"
 	"math"
 )
 
@@ -8,6 +9,23 @@ import (
 // has, it fits into an item of DynamoDB, which has at most 400 KiB. A message with a larger one could be called for, and not keep
 // what came of it. Larger data belongs elsewhere, and its name into the payload.
 const PayloadBytesMax = 240 << 10
+
+// ResponseHeaderBytesMax bounds the headers of a stored response, names and values together. They lie in the record's own item, which
+// DynamoDB bounds to 400 KiB. Only a body has items of its own.
+const ResponseHeaderBytesMax = 64 << 10
+
+// CheckSize returns [ErrResponseTooLarge] for a response that has more than bytesMax bytes, headers included, or headers of more than
+// [ResponseHeaderBytesMax].
+func (r Response) CheckSize(bytesMax int) error {
+	n := r.Bytes()
+	if n > bytesMax {
+		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrResponseTooLarge, n, bytesMax)
+	}
+	if header := n - len(r.Body); header > ResponseHeaderBytesMax {
+		return fmt.Errorf("%w: its headers have %d bytes, at most %d are allowed", ErrResponseTooLarge, header, ResponseHeaderBytesMax)
+	}
+	return nil
+}
 
 // ResponseBound is a store that says how large a response it takes. idem.New compares the engine's bound with it:
 // otherwise the store would refuse a response only after the work is done.

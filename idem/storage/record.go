@@ -158,10 +158,16 @@ func (r Record) OnlyObserved(now time.Time, skew time.Duration) bool {
 	case StateFailedRetryable:
 		again = r.FreeAt.IsZero() || now.Before(r.FreeAt)
 	case StateInProgress:
-		again = r.LeaseDead(now) && r.mayRunAgain() && now.Before(r.LeaseUntil.Add(r.Retention+skew))
+		again = r.LeaseDead(now) && r.mayRunAgain() && !r.Abandoned(now, skew)
 	case StatePending, StateCompleted, StateFailed, StateUnknown:
 	}
 	return r.Observed && !r.SafeToRunAgain && again
+}
+
+// Abandoned says that what was only observed has a dead lease whose retention is over by every clock: the key is free, although the row
+// says so only once a request with it has come. skew is as in [Record.OnlyObserved].
+func (r Record) Abandoned(now time.Time, skew time.Duration) bool {
+	return r.Observed && !r.SafeToRunAgain && r.LeaseDead(now) && r.mayRunAgain() && !now.Before(r.LeaseUntil.Add(r.Retention+skew))
 }
 
 // WireMax is the longest time after which a request to the store can still arrive: its signature is valid for 15 minutes.

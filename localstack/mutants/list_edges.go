@@ -118,6 +118,7 @@ var outcomes = []Mutant{
 	{Name: "a payload on which its topic panicked can be read", File: "idem/outbox/topic.go", Old: "			err = fmt.Errorf(\"outbox: knows of %s panicked with a %T\", t.Name, p)\n", New: ""},
 	{Name: "of a failure that the store refuses for good nobody is told", File: "idem/protocol/fail.go", Old: "v == Nothing && d.At.Refused && d.Errand != Close &&", New: "false &&"},
 	{Name: "a caller that is refused uses up its message's attempts", File: "idem/outbox/translate.go", Old: "if o.Unsent || o.Unauthorized {", New: "if o.Unsent {"},
+	{Name: "a settlement's headers may be as large as a body", File: "idem/outbox/write.go", Old: "said.Response.CheckSize(x.responseBytesMax()) != nil:", New: "said.Response.Bytes() > x.responseBytesMax():"},
 	{Name: "of a provider that can't be reached nobody is told", File: "idem/outbox/provider.go", Old: "case o.Unsent && caller.Err() == nil:", New: "case o.Unsent && caller.Err() != nil:"},
 	{Name: "a call that says nothing did nothing", File: "idem/outbox/provider.go", Old: "		return Ambiguous{Cause: fmt.Errorf(\"outbox: call answered with a %T\", outcome)}", New: "		return NotExecuted{Cause: fmt.Errorf(\"outbox: call answered with a %T\", outcome)}"},
 	{Name: "a call that panicked did nothing", File: "idem/outbox/provider.go", Old: "			outcome = Ambiguous{Cause: fmt.Errorf(\"outbox: call panicked", New: "			outcome = NotExecuted{Cause: fmt.Errorf(\"outbox: call panicked"},
@@ -135,6 +136,10 @@ var functions = []Mutant{
 // executions: how the engine performs what the protocol asks for.
 var executions = []Mutant{
 	{Name: "a release that had no reply is told to have changed nothing", File: "idem/change.go", Old: "		if c.unheard != nil {\n", New: "		if c.unheard != nil && false {\n"},
+	{Name: "a stored response takes the time of its answer", File: "idem/answer.go", Old: "x.within(x.machine.ReadUntil(x.now(), &x.cfg))", New: "x.engine.cfg.CallTimeout"},
+	{Name: "a key that is free has an operation in progress", File: "idem/engine.go", Old: "	case r.KeyFree(now) || r.Abandoned(now, e.cfg.ClockSkew): // TTL is late: nobody goes on with it any more\n		return nil, nil\n", New: ""},
+	{Name: "an answer that was taken out of use is told to be given still", File: "idem/admin.go", Old: "busted = c.machine.Heard || code == protocol.Changed; {", New: "busted = code == protocol.Changed; {"},
+	{Name: "a poll outlasts its wait", File: "idem/engine.go", Old: "e.timers.WithTimeout(ctx, wait+lastPoll)", New: "e.timers.WithTimeout(ctx, wait+time.Minute)"},
 	{Name: "each try of a transaction is prepared anew", File: "idem/execution.go", Old: "	if a.Write.Rec.Revision != x.frozen.revision {", New: "	if true {"},
 }
 
@@ -291,6 +296,8 @@ var productions = []Mutant{
 
 // bounds: what is checked at start.
 var bounds = []Mutant{
+	{Name: "headers may be as large as a body", File: "idem/storage/bound.go", Old: "header > ResponseHeaderBytesMax {", New: "header > bytesMax {"},
+	{Name: "a wrapped handler's headers may be as large as a body", File: "idem/handled.go", Old: "r.response.CheckSize(x.responseBytesMax(ctx)) != nil {", New: "r.response.Bytes() > x.responseBytesMax(ctx) {"},
 	{Name: "a response may be larger than its store takes", File: "idem/bound.go", Old: "	if c.ResponseBytesMax > most {", New: "	if c.ResponseBytesMax > most<<10 {"},
 }
 

@@ -1,17 +1,19 @@
 package mutants
 
 const (
-	acquireFile  = "idem/protocol/acquire.go"
-	attemptFile  = "idem/protocol/attempt.go"
-	deliveryFile = "idem/protocol/delivery.go"
-	callFile     = "idem/protocol/call.go"
-	messageFile  = "idem/protocol/message.go"
-	failFile     = "idem/protocol/fail.go"
-	decideFile   = "idem/protocol/settle.go"
-	fenceOfRows  = "idem/protocol/fence.go"
-	applyFile    = "idem/protocol/apply.go"
-	changeFile   = "idem/protocol/change.go"
-	alertFile    = "idem/protocol/alert.go"
+	acquireFile   = "idem/protocol/acquire.go"
+	executionFile = "idem/protocol/execution.go"
+	wrappedFile   = "idem/protocol/wrapped.go"
+	attemptFile   = "idem/protocol/attempt.go"
+	deliveryFile  = "idem/protocol/delivery.go"
+	callFile      = "idem/protocol/call.go"
+	messageFile   = "idem/protocol/message.go"
+	failFile      = "idem/protocol/fail.go"
+	decideFile    = "idem/protocol/settle.go"
+	fenceOfRows   = "idem/protocol/fence.go"
+	applyFile     = "idem/protocol/apply.go"
+	changeFile    = "idem/protocol/change.go"
+	alertFile     = "idem/protocol/alert.go"
 )
 
 // decisions: who may execute, and what everybody else is told. The checker removes the protocol's named rules besides.
@@ -23,14 +25,24 @@ var decisions = []Mutant{
 	{Name: "what is unknown is executed again", File: acquireFile, Old: "	case r.State == Unknown:\n		return x.tell(Say{Code: NotKnown, State: Unknown, Op: r.Op})\n	case now", New: "	case now"},
 	{Name: "a look executes", File: acquireFile, Old: "	case x.Request.LookOnly:\n		return x.tell(Say{Code: Vacant})\n	case x.Request.Barred:\n		return x.tell(Say{Code: Unavailable})\n	case x.Turned", New: "	case x.Request.Barred:\n		return x.tell(Say{Code: Unavailable})\n	case x.Turned"},
 	{Name: "a key from before a loss of data begins anew", File: acquireFile, Old: "	case x.Request.Barred:\n		return x.tell(Say{Code: Unavailable})\n	case x.Turned", New: "	case x.Turned"},
-	{Name: "a key from before a loss of data takes over", File: acquireFile, Old: "	case x.Request.Barred:\n		return x.tell(Say{Code: Unavailable})\n	}\n	next", New: "	}\n	next"},
+	{Name: "a key from before a loss of data takes over", File: acquireFile, Old: "	case x.Request.Barred:\n		return x.tell(Say{Code: Unavailable})\n	case x.late(now, c):\n		return x.giveUp(Say{Code: Late}, NoReason, now, c)\n	}\n	next", New: "	case x.late(now, c):\n		return x.giveUp(Say{Code: Late}, NoReason, now, c)\n	}\n	next"},
 	{Name: "a new key is not counted", File: acquireFile, Old: "	case !x.Asked:\n		return x.admit()\n", New: ""},
-	{Name: "a handler starts with no time left", File: acquireFile, Old: "	if now >= x.Plan.HandlerUntil || now >= r.Lease || r.State == Unknown {", New: "	if now >= r.Lease || r.State == Unknown {"},
+	{Name: "a handler starts with no time left", File: acquireFile, Old: "	if x.late(now, c) || now >= r.Lease || r.State == Unknown {", New: "	if now >= r.Lease || r.State == Unknown {"},
+	{Name: "a handler starts with milliseconds left", File: acquireFile, Old: "	return x.Plan.HandlerUntil-now < max(1, least)\n", New: "	return x.Plan.HandlerUntil-now < min(1, least)\n"},
+	{Name: "a handler without a lease starts with no time left", File: acquireFile, Old: "	switch {\n	case x.late(now, c):\n		return x.giveUp(Say{Code: Late}, NoReason, now, c)\n	case !c.Kind", New: "	switch {\n	case !c.Kind"},
+	{Name: "a key that is free too late is a store in trouble", File: acquireFile, Old: "	case x.late(now, c):\n		return x.giveUp(Say{Code: Late}, NoReason, now, c)\n	}\n	next", New: "	}\n	next"},
+	{Name: "a handler with a short time never starts after a slow reserve", File: acquireFile, Old: "min(c.WorkMin, (x.Plan.HandlerUntil-x.Plan.Began)/2)", New: "c.WorkMin"},
 	{Name: "a handler that began late asks for more of its lease when that is over", File: "idem/protocol/lease.go", Old: "min(wait, left/2)", New: "min(wait, 2*left)"},
-	{Name: "a handler starts under a lease that is over", File: acquireFile, Old: "	if now >= x.Plan.HandlerUntil || now >= r.Lease || r.State == Unknown {", New: "	if now >= x.Plan.HandlerUntil || r.State == Unknown {",
+	{Name: "a handler starts under a lease that is over", File: acquireFile, Old: "	if x.late(now, c) || now >= r.Lease || r.State == Unknown {", New: "	if x.late(now, c) || r.State == Unknown {",
 		Survives: "the lease is the one of the plan, which ends after HandlerUntil: the first condition holds before this one"},
 	{Name: "a handler starts under a record that was parked", File: acquireFile, Old: " || now >= r.Lease || r.State == Unknown {", New: " || now >= r.Lease {",
 		Survives: "nobody parks a reserve before its lease is over on every clock, and then HandlerUntil is over, too"},
+	{Name: "a read takes the time of its answer", File: executionFile, Old: "	case now < until:\n		return until\n", New: "	case now < until:\n		return 0\n"},
+	{Name: "who has overstayed reads nothing", File: executionFile, Old: "	case now < until:\n		return until\n", New: "	case until != 0:\n		return until\n"},
+	{Name: "who has overstayed reads until they are killed", File: executionFile, Old: "		return now + (killed-now)/2\n", New: "		return 0\n"},
+	{Name: "a wrapped answer is tried beyond the death of its process", File: wrappedFile, Old: "killed := x.killed(c); now < killed {", New: "killed := x.killed(c); false {"},
+	{Name: "a wrapped answer of the last moments is not sent", File: wrappedFile, Old: "killed-min(x.Plan.AnswerMargin, (killed-now)/2)", New: "killed-x.Plan.AnswerMargin"},
+	{Name: "a wrapped answer that outlived its process's deadline is not sent", File: wrappedFile, Old: "killed := x.killed(c); now < killed {", New: "killed := x.killed(c); killed != 0 {"},
 	{Name: "a reserve without a reply counts as reserved", File: acquireFile, Old: "	case Unclear:\n		return x.giveBack(in.Now, c)\n	case Again, Nothing: // not reserved", New: "	case Unclear:\n		return x.hold(x.At.W.Rec, in.Now, c)\n	case Again, Nothing: // not reserved"},
 	{Name: "a lost race is won", File: acquireFile, Old: "NoQuotaKept)\n		return x.again(in.Reply.Rec, in.Now, c)", New: "NoQuotaKept)\n		return x.hold(x.At.W.Rec, in.Now, c)"},
 	{Name: "a try without a reply leaves no doubt", File: attemptFile, Old: "	case Lost:\n		a.Tainted = true\n", New: "	case Lost:\n"},
@@ -40,7 +52,8 @@ var decisions = []Mutant{
 	{Name: "what is loose in the end did not happen", File: attemptFile, Old: "	if a.Tainted && !c.off(NoTaint) || r.Code == Lost {\n		return a, Unclear\n	}\n	return a, Nothing", New: "	return a, Nothing"},
 	{Name: "what is taken out of use is still its holder's", File: changeFile, Old: "			next.Owner = x.Seed\n", New: ""},
 	{Name: "a cache-bust that was heard of holds its key for as long as one that was not", File: changeFile, Old: "	if x.Errand == Bust && !x.Heard && x.Held.Lease > now+c.uncached() {", New: "	if x.Errand == Bust && x.Heard && x.Held.Lease > now+c.uncached() {"},
-	{Name: "a cache-bust that can't be told a second time fails", File: changeFile, Old: "	if x.Heard {\n		return x.tell(Changed)\n	}\n	if x.Loops++", New: "	if x.Loops++"},
+	{Name: "a cache-bust whose row is gone fails", File: changeFile, Old: "	if x.Heard {\n		return x.tell(Changed)\n	}\n	if x.Loops++", New: "	if x.Loops++"},
+	{Name: "a cache-bust that leaves its key held is told as done", File: changeFile, Old: "	case Nothing, Unclear: // not known to be changed\n	}\n	return x.tell(Unavailable)\n}\n", New: "	case Nothing, Unclear: // not known to be changed\n	}\n	if x.Heard {\n		return x.tell(Changed)\n	}\n	return x.tell(Unavailable)\n}\n"},
 	{Name: "a repeated cache-bust changes nothing", File: changeFile, Old: "r.State == Retryable && r.Lease > now+c.uncached():", New: "r.State == Retryable && r.Lease < now:"},
 }
 

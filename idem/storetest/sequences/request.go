@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -249,6 +250,45 @@ func completions(faults Faults) []sequence {
 				w.fail(faulty.Update, 2, 5, faults.Busy[busy])
 			})
 		}
+	}
+	return all
+}
+
+// headers: those of a stored answer lie in its record's own row, whose size a store may bound. The work of a wrapped handler is done: that
+// its headers do not fit is stored at once. What does fit is replayed whole.
+func headers() []sequence {
+	located := func(w *world, bytes int) idem.Handler {
+		return func(context.Context, *idem.Tx) (idem.Response, error) {
+			w.runs++
+			const name = "Location"
+			return idem.Response{Status: 201, Header: []idem.Field{{Name: name, Value: strings.Repeat("x", bytes-len(name))}}}, nil
+		}
+	}
+	all := []sequence{{"wrapped, 500 KB", func(w *world) {
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
+		for _, outcome := range []idem.Outcome{idem.OutcomeExecuted, idem.OutcomeReplayed} {
+			result := w.do(orders, located(w, 500<<10))
+			if result.Outcome != outcome || result.Response.Status != 500 || !strings.Contains(string(result.Response.Body), `"idempotency_response_not_kept"`) {
+				w.Errorf("%s %d %s, want %s and a 500 that says so", result.Outcome, result.Response.Status, result.Response.Body, outcome)
+			}
+		}
+		w.ran(1)
+		if n := w.store.Count(faulty.Update); n != 1 {
+			w.Errorf("%d writes after the handler, want 1", n)
+		}
+	}}}
+	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindOptimistic, idem.KindWrapped} {
+		all = append(all, sequence{fmt.Sprintf("%s, as much as fits", kind), func(w *world) {
+			orders := w.register(idem.Operation{Kind: kind})
+			for _, outcome := range []idem.Outcome{idem.OutcomeExecuted, idem.OutcomeReplayed} {
+				result := w.do(orders, located(w, storage.ResponseHeaderBytesMax))
+				w.want(result, outcome, 201, "")
+				if n := result.Response.Bytes(); n != storage.ResponseHeaderBytesMax {
+					w.Errorf("%s with %d bytes of headers", outcome, n)
+				}
+			}
+			w.ran(1)
+		}})
 	}
 	return all
 }

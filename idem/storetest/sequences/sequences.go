@@ -59,6 +59,7 @@ func Run(t *testing.T, harness Harness) {
 		{"a reserve that landed is found, and a late one finds what was given back", foundReserves(harness.Faults)},
 		{"an answer that is not stored is unknown unless it was declared", unstoredAnswers()},
 		{"a stored answer is tried while the lease lives", completions(harness.Faults)},
+		{"an answer whose headers do not fit is stored as not kept", headers()},
 		{"contention at settlement calls nobody again", settlements(harness.Faults)},
 		{"evidence between an operator's read and their write stays", operatorsWrites()},
 		{"a redriven message that nobody had claimed is delivered", redriven(harness.Faults)},
