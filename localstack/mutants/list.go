@@ -50,7 +50,7 @@ var (
 	ofPayments    = []Tests{{Packages: "./functions/internal/payments", Run: "Webhook|Redirect|TestProbeJudges|SomethingElse|AnotherKey"}}
 	ofBalances    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "Account"}}
 	ofLosses      = []Tests{{Packages: "./functions/internal/drift", Run: "^TestWhat|Redriven"}}
-	ofMiddles     = []Tests{{Packages: "./functions/internal/payments", Run: "TornInItsMiddle|TornEnd|GivenUpPayout|ShowsAsDeclined"}}
+	ofMiddles     = []Tests{{Packages: "./functions/internal/payments", Run: "TornInItsMiddle|TornEnd|GivenUpPayout|ShowsAsDeclined|ATornPayout|ReleasedByHand"}}
 	ofAPIKeys     = []Tests{{Packages: "./functions/internal/apikey"}}
 	ofLedger      = []Tests{{Packages: "./functions/internal/payments", Run: "Totals|BalancesFollow|Collecting|Fold|BeyondWhatThereIs|WithoutKeys"}}
 	ofPages       = []Tests{{Packages: "./idem/seal/tablekeys ./idem/operator/awsctl ./idem/operator/auditlog ./functions/internal/apikey", Run: "EveryTenant|EveryEncrypted|Entr|ListIs"}}

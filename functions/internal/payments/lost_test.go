@@ -552,6 +552,7 @@ func TestATornPayoutIsJudgedAsALostOne(t *testing.T) {
 	screeningOnly := provider.Rule{On: provider.Screening, Fault: provider.ErrorAfter, Times: 1}
 	for name, c := range map[string]struct {
 		end    bool // the payout is refused, and its hold is released
+		byHand bool // the hold is released by hand: under none of the payout's keys
 		change func([]payments.Shown) []payments.Shown
 		told   payments.Told
 		code   string
@@ -559,6 +560,7 @@ func TestATornPayoutIsJudgedAsALostOne(t *testing.T) {
 		"released":               {end: true, code: payments.CodeHoldReleased},
 		"released, with finish":  {end: true, told: payments.Told{Finish: true}, code: payments.CodeHoldReleased},
 		"only screened":          {code: payments.CodeOnlyScreened},
+		"released by hand":       {byHand: true, told: payments.Told{Finish: true}, code: payments.CodeHoldReleased},
 		"made twice":             {change: func(o []payments.Shown) []payments.Shown { return append(o, o[0]) }, code: payments.CodeMadeTwice},
 		"another amount":         {change: changedTo(func(o *payments.Shown) { o.Amount++ }), code: payments.CodeDiffersFromSelf},
 		"another currency":       {change: changedTo(func(o *payments.Shown) { o.Currency = "USD" }), code: payments.CodeDiffersFromSelf},
@@ -575,6 +577,9 @@ func TestATornPayoutIsJudgedAsALostOne(t *testing.T) {
 				if c.end {
 					w.finishes()
 					w.payOut("k", "iban_ok").want(502)
+				}
+				if c.byHand {
+					w.releasedByHand()
 				}
 				w.tears(torn)
 				objects := w.shown(payout)
