@@ -92,6 +92,8 @@ type Lost struct {
 	// Released says that a payout was not made, and that the provider was asked to release its hold, or has released it. It is asked only
 	// after the payout is known not to be made; a person who has the hold released by hand leaves no object under the payout's keys.
 	Released bool
+	// Screened says that a payout's destination has passed, and that nothing came of it yet: its hold stands.
+	Screened bool
 }
 
 // Made tells which operation the provider's objects are of: all that it shows under the keys of one operation. It is pure, and returns a
@@ -137,6 +139,7 @@ func Made(objects []Shown) (Lost, error) {
 	}
 	unpaid := lost.Kind == EntryPayout && len(byPosition(objects, 2)) == 0
 	lost.Released = unpaid && (len(byPosition(objects, 3)) > 0 || lost.First.Hold == holdReleased)
+	lost.Screened = unpaid && !lost.Released && lost.First.Status == StatusSucceeded
 	return lost, nil
 }
 
@@ -276,8 +279,8 @@ func (r Restorer) begun(ctx context.Context, lost Lost, objects []Shown, told To
 			Tenant: told.Tenant, ID: lost.ID, Status: StatusPending, From: told.Account, Amount: o.Amount, Currency: o.Currency,
 			Destination: o.Destination, CreatedAt: at, Message: message,
 		})
-		if err == nil && lost.Released {
-			b.steps, err = stepsToRelease(b.payload, lost.First.ID)
+		if err == nil {
+			b.steps, err = lost.steps(b.payload)
 		}
 		return b, err
 	case EntryPayment:
