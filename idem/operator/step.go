@@ -139,15 +139,8 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 		}
 		return append(next, step("resolve", "with evidence from the provider's own books"), step("close", "cancels it, if nothing happened; possible from %s on", absent))
 	case storage.MessageDead:
-		if r != nil && r.State == storage.StateFailed && !m.Detached && !m.Undoes && m.KeptDelivered != nil {
-			said := "the provider delivered it after the operation had failed, and the client was told that it failed: undo it at the provider first"
-			if m.KeptDeclined != nil {
-				said = "the provider has said both delivered and declined after the operation had failed, and the client was told that it failed: find out which is true, and undo at the provider what was delivered first"
-			}
-			return []Step{
-				step("look", "%s", said),
-				step("close", "once it was undone there; its operation keeps its answer"),
-			}
+		if (r == nil || r.State == storage.StateFailed) && !m.Detached && !m.Undoes && m.KeptDelivered != nil {
+			return nextOfLate(m, r == nil)
 		}
 		return nextOfDead(m, r == nil || r.State.Final() && !m.Detached, absent)
 	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled: // nothing is left to do
@@ -159,6 +152,23 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 // whose data may have been lost. One that is detached needs no record.
 func recordMayBeLost(r *storage.Record, m storage.Message, lost time.Time) bool {
 	return r == nil && !m.Detached && m.CreatedAt.Before(lost)
+}
+
+// nextOfLate says what is to be done about what was delivered after its operation had failed, and its client was told so. A record goes long
+// before a dead message does: where it has expired only the application knows whether the operation had failed.
+func nextOfLate(m storage.Message, expired bool) []Step {
+	said, undo := "delivered it", "undo it at the provider first"
+	if m.KeptDeclined != nil {
+		said, undo = "has said both delivered and declined", "find out which is true, and undo at the provider what was delivered first"
+	}
+	when, undone := " after the operation had failed, and the client was told that it failed", "once it was undone there"
+	if expired {
+		when, undone = ", and its record has expired. If the application has it as failed, its client was told that it failed", "once it was undone there, if it had to be"
+	}
+	return []Step{
+		step("look", "the provider %s%s: %s", said, when, undo),
+		step("close", "%s; its operation keeps its answer", undone),
+	}
 }
 
 // nextOfDead says what may be done about a dead message, whose operation may have ended.
