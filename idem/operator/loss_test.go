@@ -224,3 +224,50 @@ func TestARedriveWithoutItsRecordNamesTheLoss(t *testing.T) {
 		}
 	}
 }
+
+// docs/operator.md "OutboxDead": a later message of a chain may be made after the loss that has taken the record. The operation is from
+// before it all the same, and may have no answer yet.
+func TestALostRecordIsAsOldAsItsChain(t *testing.T) {
+	lost := noon.Add(time.Minute)
+	for name, change := range map[string]func(*storage.Message){
+		"dead, and the effect is known": func(m *storage.Message) { dead(m); m.KeptDelivered = &storage.Kept{Reference: "ch_2"} },
+		"dead":                          dead, "unknown": unknown,
+	} {
+		for _, begun := range []time.Time{noon, lost} { // the second one is of a time that is not lost
+			t.Run(name+" "+begun.Format(time.TimeOnly), func(t *testing.T) {
+				w := newWorld(t)
+				first := func(m *storage.Message) { delivered(m); m.CreatedAt = begun }
+				m := w.ended(first, func(m *storage.Message) { change(m); m.CreatedAt = lost.Add(time.Hour) })[1]
+				w.now = noon.Add(25 * time.Hour)
+				if records, messages := w.store.Expire(w.now); records != 1 || messages != 0 {
+					t.Fatalf("%d records and %d messages expire", records, messages)
+				}
+				_, err := w.desk.RefuseBefore(t.Context(), lost, because(""))
+				w.ok(err)
+				may := begun.Before(lost)
+				story, err := w.desk.Inspect(t.Context(), string(m.ID))
+				w.ok(err)
+				if next := strings.Join(story.Next, "\n"); strings.Contains(next, "look: its record is not there, and data from before") != may || story.RecordMayBeLost != may {
+					t.Errorf("%s, may be lost: %t", next, story.RecordMayBeLost)
+				}
+				seen := because(operator.SeenMessage(m))
+				dry := seen
+				dry.DryRun = true
+				changes := map[string]func(operator.Change) (operator.Result, error){
+					"close": func(ch operator.Change) (operator.Result, error) { return w.desk.Close(t.Context(), m.ID, ch) },
+				}
+				if m.State == storage.MessageDead {
+					changes["redrive"] = func(ch operator.Change) (operator.Result, error) { return w.desk.Redrive(t.Context(), m.ID, ch) }
+				}
+				for change, does := range changes {
+					for _, ch := range []operator.Change{dry, seen} {
+						_, err := does(ch)
+						if named := errors.Is(err, operator.ErrRefused) && strings.Contains(err.Error(), "may have been lost"); named != may {
+							t.Errorf("%s, dry run %t: %v", change, ch.DryRun, err)
+						}
+					}
+				}
+			})
+		}
+	}
+}

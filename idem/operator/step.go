@@ -54,11 +54,11 @@ func step(action, format string, args ...any) Step {
 func rfc3339(at time.Time) string { return at.Format(time.RFC3339) }
 
 // next says what a person may do, or is waiting for: of every message that wants something, not of the last one alone. Data
-// from before lost may be missing.
-func (d *Desk) next(id idem.OperationID, r *storage.Record, messages []storage.Message, lost time.Time) []Step {
+// from before lost may be missing; mayBeLost says that the record may be, so that nobody knows whether the operation has ended.
+func (d *Desk) next(id idem.OperationID, r *storage.Record, messages []storage.Message, lost time.Time, mayBeLost bool) []Step {
 	var next []Step
 	for _, m := range messages {
-		for _, s := range d.nextOfMessage(r, m, lost) {
+		for _, s := range d.nextOfMessage(r, m, lost, mayBeLost) {
 			s.Subject = string(m.ID)
 			next = append(next, s)
 		}
@@ -74,9 +74,9 @@ func (d *Desk) next(id idem.OperationID, r *storage.Record, messages []storage.M
 		next = []Step{step("look", "its record and its messages are not there: they have expired, or are from before %s and were lost. What the application has of it says how it stands", lost)}
 	case r == nil && len(messages) == 0:
 		next = []Step{{Action: "nothing", Why: "nothing of it is here: it has expired, or there was none of this tenant's"}}
-	case r == nil && slices.ContainsFunc(messages, func(m storage.Message) bool { return recordMayBeLost(r, m, lost) }):
+	case mayBeLost && slices.ContainsFunc(messages, func(m storage.Message) bool { return !m.Detached }):
 		next = []Step{step("look", "its record is not there, and data from before %s may have been lost. Its messages have ended, and nobody knows by them whether it has. What the application has of it says so; what has not ended there is ended by hand", lost)}
-	case r == nil && messages[0].CreatedAt.Before(lost):
+	case mayBeLost:
 		next = []Step{{Action: "nothing", Why: "it had its answer before its message was sent. Its record is not there: it has expired, or was lost"}}
 	case r == nil:
 		next = []Step{{Action: "nothing", Why: "it has ended, and its record was removed"}}
@@ -108,7 +108,7 @@ func (s Story) Advice(at func(time.Time) string) []string {
 	return lines
 }
 
-func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Time) []Step {
+func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Time, mayBeLost bool) []Step {
 	if m.State.Final() {
 		if kept := keptBy(m); len(kept) > 0 {
 			return []Step{step("look", "it is %s, and the provider said %s: what the client was told stands", m.State, strings.Join(kept, " and "))}
@@ -120,7 +120,7 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 		return []Step{step("nothing", "topic %q is not registered in this release", m.Topic)}
 	}
 	absent, untouched := d.cfg.Topics.Absence(m, lost)
-	if (m.State == storage.MessageUnknown || m.State == storage.MessageDead) && recordMayBeLost(r, m, lost) {
+	if (m.State == storage.MessageUnknown || m.State == storage.MessageDead) && mayBeLost && !m.Detached { // one that is detached needs no record
 		return []Step{step("look", "its record is not there, and data from before %s may have been lost: it may have no answer yet. Do not close it. Make its record again, from what the application has of it; then go on", lost)}
 	}
 	switch m.State {
@@ -146,12 +146,6 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled: // nothing is left to do
 	}
 	return nil
-}
-
-// recordMayBeLost says that nobody knows whether the message's operation has ended: its record is not there, and the message is of a time
-// whose data may have been lost. One that is detached needs no record.
-func recordMayBeLost(r *storage.Record, m storage.Message, lost time.Time) bool {
-	return r == nil && !m.Detached && m.CreatedAt.Before(lost)
 }
 
 // nextOfLate says what is to be done about what was delivered after its operation had failed, and its client was told so. A record goes long

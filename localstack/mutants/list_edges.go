@@ -284,7 +284,9 @@ var fronts = []Mutant{
 // stories: what an operator is told.
 var stories = []Mutant{
 	{Name: "a clock that is off decides", File: "idem/operator/clock.go", Old: "	if off.Abs() > ClockOffMax {\n", New: "	if false {\n"},
-	{Name: "a lost record has expired", File: "idem/operator/step.go", Old: "	return r == nil && !m.Detached && m.CreatedAt.Before(lost)\n", New: "	return false\n"},
+	{Name: "a lost record has expired", File: "idem/operator/inspect.go", Old: "	s.RecordMayBeLost = r == nil && begun", New: "	s.RecordMayBeLost = false && begun"},
+	{Name: "a lost record is as old as the message that is shown", File: "idem/operator/step.go", Old: "d.nextOfMessage(r, m, lost, mayBeLost)", New: "d.nextOfMessage(r, m, lost, mayBeLost && m.CreatedAt.Before(lost))"},
+	{Name: "a lost record is as old as the message that is closed", File: "idem/operator/message.go", Old: "slices.MinFunc(append(earlier, m), ", New: "slices.MinFunc(append(earlier[:0], m), "},
 	{Name: "evidence of a lost record is closed", File: "idem/operator/message.go", Old: "		if err == nil {\n			err = d.answerKnown(ctx, m, r)\n		}\n		if err != nil {\n			return \"\", err\n		}\n		return", New: "		_ = r\n		if err != nil {\n			return \"\", err\n		}\n		return"},
 	{Name: "what was delivered after its operation failed is just closed", File: "idem/operator/step.go", Old: "		if (r == nil || r.State == storage.StateFailed) && !m.Detached", New: "		if false && !m.Detached"},
 	{Name: "what was delivered is just closed once its record has expired", File: "idem/operator/step.go", Old: "(r == nil || r.State == storage.StateFailed)", New: "r != nil && r.State == storage.StateFailed"},
