@@ -292,6 +292,8 @@ var stories = []Mutant{
 	{Name: "what was delivered is just closed once its record has expired", File: "idem/operator/step.go", Old: "(r == nil || r.State == storage.StateFailed)", New: "r != nil && r.State == storage.StateFailed"},
 	{Name: "a redrive without its record is for the machine to refuse", File: "idem/operator/message.go", Old: "	if m.State != storage.MessageDead {\n		return nil\n	}\n	r, err", New: "	if true {\n		return nil\n	}\n	r, err"},
 	{Name: "a cache-bust is of whatever answer is there", File: "idem/operator/record.go", Old: "CacheBust(ctx, r.Tenant, id, r.Revision, ch.Reason)", New: "CacheBust(ctx, r.Tenant, id, \"\", ch.Reason)"},
+	{Name: "a message that can't be read hides its queue", File: "idem/operator/list.go", Old: "	return errors.As(err, new(*storage.MalformedError)) ||", New: "	return false && errors.As(err, new(*storage.MalformedError)) ||"},
+	{Name: "a message whose key can't be fetched hides its queue", File: "idem/operator/list.go", Old: " || errors.Is(err, storage.ErrKeyUnavailable)", New: ""},
 	{Name: "only the last message of a chain is judged", File: "idem/operator/step.go", Old: "	for _, m := range messages {\n		for _, s := range d.nextOfMessage", New: "	for _, m := range messages[max(0, len(messages)-1):] {\n		for _, s := range d.nextOfMessage"},
 }
 
