@@ -50,21 +50,19 @@ const endShown = time.Minute
 // nil if no operation is deferred.
 func (m *Middleware) Status(messages Messages) http.Handler {
 	return m.Read(func(ctx context.Context, r *Request) (idem.Response, error) {
-		path := r.HTTP.URL.Path
-		record, err := m.engine.Status(ctx, r.Identity.Tenant, idem.OperationID(path[strings.LastIndexByte(path, '/')+1:]))
-		if err != nil {
-			return idem.Response{}, err
+		record, state, err := m.shown(ctx, messages, r, nil)
+		if errors.Is(err, errChain) { // it may have ended between the two reads
+			record, state, err = m.shown(ctx, messages, r, record)
 		}
-		if record == nil || record.Principal != "" && record.Principal != r.Identity.Principal {
-			return idem.NewProblem(http.StatusNotFound, codeOperationNotFound, "Not Found", "There is no such operation.").Response(), nil
-		}
-		state, err := m.operationState(ctx, messages, *record)
 		if errors.Is(err, errChain) { // a loss has torn its transaction: nobody else finds it
 			m.cfg.Logger.ErrorContext(ctx, "outbox.message_gone", "operation", record.Operation, "tenant", record.Tenant,
 				"operation_id", record.OperationID, "alarm", true)
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			return idem.Response{}, err
+		case record == nil:
+			return idem.NewProblem(http.StatusNotFound, codeOperationNotFound, "Not Found", "There is no such operation.").Response(), nil
 		}
 		response, err := idem.JSON(http.StatusOK, viewOperation(*record, state))
 		response = response.With("Cache-Control", "no-store") // the next answer may be another one
@@ -73,6 +71,23 @@ func (m *Middleware) Status(messages Messages) http.Handler {
 		}
 		return response, err
 	})
+}
+
+// shown reads the operation that a request names, and what clients call its state; nil where the identity has none of that name. Its error
+// is errChain, beside the record, where the record waits for a message that is not there. A process may be frozen between the two reads, for
+// as long as it takes the operation to end. So such a record is read once more, after its messages: seen is what it was before them. Only
+// one that nobody has written since is torn.
+func (m *Middleware) shown(ctx context.Context, messages Messages, r *Request, seen *storage.Record) (*storage.Record, string, error) {
+	path := r.HTTP.URL.Path
+	record, err := m.engine.Status(ctx, r.Identity.Tenant, idem.OperationID(path[strings.LastIndexByte(path, '/')+1:]))
+	if err != nil || record == nil || record.Principal != "" && record.Principal != r.Identity.Principal {
+		return nil, "", err
+	}
+	if seen != nil && record.Revision == seen.Revision {
+		return record, "", errChain
+	}
+	state, err := m.operationState(ctx, messages, *record)
+	return record, state, err
 }
 
 // operationState is what clients call the state of a record, together with the message that it waits for. What was only

@@ -216,3 +216,56 @@ func TestStatusIsNotGuessedWhereTheMessageCannotBeRead(t *testing.T) {
 		}
 	}
 }
+
+// meanwhile answers for the messages of an operation that ends while they are read.
+type meanwhile struct {
+	middleware.Messages
+	once func()
+}
+
+func (m *meanwhile) Message(ctx context.Context, id idem.MessageID) (*storage.Message, error) {
+	if m.once != nil {
+		m.once()
+		m.once = nil
+	}
+	return m.Messages.Message(ctx, id)
+}
+
+// A process may be frozen between the record and its messages, and the operation end meanwhile: it is whole, and nobody is called for it.
+func TestAnOperationThatEndsWhileItsStatusIsReadIsWhole(t *testing.T) {
+	for name, c := range map[string]struct {
+		becomes storage.State
+		want    string
+	}{"it ends": {storage.StateCompleted, "completed"}, "it fails": {storage.StateFailed, "failed"}} {
+		a := newAPI(t, nil)
+		pending := func(r *storage.Record) { r.Revision = "before" }
+		id := a.stored("k", pending)
+		frozen := &meanwhile{Messages: chain{states: slicesOf(2, storage.MessageDelivered), doneAt: a.now()}}
+		frozen.once = func() {
+			key, err := id.RecordKey()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := a.mem.Get(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended, fence := *r, storage.FenceOf(*r)
+			ended.State, ended.Revision, ended.Response = c.becomes, "after", idem.Response{Status: 201}
+			ended.DoneAt, ended.ExpiresAt, ended.FreeAt = r.CreatedAt, r.CreatedAt.Add(day), r.CreatedAt.Add(day)
+			if err := a.mem.Update(t.Context(), ended, fence); err != nil {
+				t.Fatal(err)
+			}
+			a.later(2 * time.Minute)
+		}
+		a.mux.Handle("GET /v1/operations/{id}", a.mw.Status(frozen))
+		r := a.status(id, "tenant-a")
+		var status operationStatus
+		if err := json.Unmarshal(r.body, &status); err != nil || r.StatusCode != 200 || status.State != c.want || status.Response == nil {
+			t.Errorf("%s: %d %s", name, r.StatusCode, r.body)
+		}
+		if strings.Contains(a.log.String(), "outbox.message_gone") {
+			t.Errorf("%s: the log is %s", name, a.log)
+		}
+	}
+}

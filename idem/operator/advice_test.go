@@ -68,22 +68,35 @@ func TestADeliveryAfterTheOperationFailedIsNotJustClosed(t *testing.T) {
 		r.FreeAt = r.ExpiresAt
 	}
 	for name, c := range map[string]struct {
-		change func(*storage.Message)
-		want   string
+		change  func(*storage.Message)
+		want    string
+		expired string // once its record has expired
 	}{
-		"delivered": {func(m *storage.Message) { dead(m); m.KeptDelivered = &storage.Kept{} }, "look: the provider delivered it after the operation had failed"},
+		"delivered": {func(m *storage.Message) { dead(m); m.KeptDelivered = &storage.Kept{} },
+			"look: the provider delivered it after the operation had failed", "look: the provider delivered it, and its record has expired. If the application has it as failed"},
 		"both": {func(m *storage.Message) {
 			dead(m)
 			m.KeptDelivered, m.KeptDeclined = &storage.Kept{}, &storage.Kept{}
-		}, "look: the provider has said both delivered and declined after the operation had failed"},
-		"declined":      {func(m *storage.Message) { dead(m); m.KeptDeclined = &storage.Kept{} }, "close: its operation has its final answer"},
-		"nothing known": {dead, "close: its operation has its final answer"},
+		}, "look: the provider has said both delivered and declined after the operation had failed", "look: the provider has said both delivered and declined, and its record has expired"},
+		"declined":      {func(m *storage.Message) { dead(m); m.KeptDeclined = &storage.Kept{} }, "close: its operation has its final answer", "close: its operation has its final answer"},
+		"nothing known": {dead, "close: its operation has its final answer", "close: its operation has its final answer"},
 	} {
 		w := newWorld(t)
 		m := w.operation("acme", failed, c.change)[0]
-		w.now = noon.Add(time.Hour)
-		if next := w.advice(m.OperationID); !strings.HasPrefix(next, c.want) || strings.Contains(next, "only takes it from the queue") == strings.HasPrefix(c.want, "look") || strings.Contains(next, "resolve") {
-			t.Errorf("%s: %q", name, next)
+		for _, at := range []struct {
+			later time.Duration
+			want  string
+		}{{time.Hour, c.want}, {25 * time.Hour, c.expired}} {
+			w.now = noon.Add(at.later)
+			w.store.Expire(w.now)
+			next := w.advice(m.OperationID)
+			undoes := strings.HasPrefix(at.want, "look")
+			if !strings.HasPrefix(next, at.want) || strings.Contains(next, "only takes it from the queue") == undoes || strings.Contains(next, "resolve") {
+				t.Errorf("%s, %s later: %q", name, at.later, next)
+			}
+			if undoes && (!strings.Contains(next, "at the provider") || !strings.Contains(next, "\nclose: once it was undone there")) {
+				t.Errorf("%s, %s later: %q", name, at.later, next)
+			}
 		}
 	}
 }

@@ -248,7 +248,7 @@ func (d *Desk) story(ctx context.Context, tenant string, id idem.OperationID, as
 		return s, err
 	}
 	s.RecordMayBeLost = r == nil && begun.Before(lost)
-	s.Steps = d.next(id, r, messages, lost)
+	s.Steps = d.next(id, r, messages, lost, s.RecordMayBeLost)
 	s.Next = s.Advice(rfc3339)
 	if d.cfg.Application != nil {
 		if s.Application, err = d.cfg.Application(ctx, tenant, id, s.Messages); err != nil {

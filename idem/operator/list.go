@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,17 +26,33 @@ const (
 // Queues lists them.
 func Queues() []Queue { return []Queue{QueueStuck, QueueUnknown, QueueDead} }
 
-// Listed is one row of a list: a message, or the record of a wrapped operation.
+// Listed is one row of a list: a message, or the record of a wrapped operation, or one of them that can't be read.
 type Listed struct {
 	// At is when somebody looks, or looked, at it.
 	At time.Time `json:"at"`
 	// Tenant is whose operation it is.
 	Tenant string `json:"tenant"`
-	// Message is the message; nil where the row is a record. Record is the record; nil where the row is a message.
+	// Message is the message; nil where the row is a record. Record is the record; nil where the row is a message. Both are nil where the
+	// row can't be read.
 	Message *MessageView `json:"message,omitempty"`
 	Record  *RecordView  `json:"record,omitempty"`
 	// Operation is the record's id.
 	Operation idem.OperationID `json:"operation,omitempty"`
+	// MessageID is the id of a message that can't be read; else it is empty.
+	MessageID idem.MessageID `json:"message_id,omitempty"`
+	// Unreadable is why the row can't be read, where it can't: it is damaged or another release's, or its tenant's key can't be fetched.
+	Unreadable string `json:"unreadable,omitempty"`
+}
+
+// ID is the id of the message, or of the record's operation.
+func (l Listed) ID() string {
+	switch {
+	case l.Message != nil:
+		return string(l.Message.ID)
+	case l.MessageID != "":
+		return string(l.MessageID)
+	}
+	return string(l.Operation)
 }
 
 // List is what stands in a queue.
@@ -54,8 +71,8 @@ var always = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // List shows what stands in a queue, oldest first within each shard, of one tenant or, where that is empty, of all; after is
 // empty, or another list's Next. What stayed where it was is shown once; what came or moved meanwhile may be missing, or be
-// shown again. It costs what stands there, not what the tables hold: a listing of the sparse indexes, and a strong read of
-// each row shown.
+// shown again. A row that can't be read is shown as far as the index has it, and hides no other. It costs what stands there, not what the
+// tables hold: a listing of the sparse indexes, and a strong read of each row shown.
 func (d *Desk) List(ctx context.Context, queue Queue, tenant string, limit int, after string) (List, error) {
 	if limit < 1 || limit > ListMax {
 		return List{}, &InvalidError{"limit", fmt.Sprintf("must be 1..%d", ListMax)}
@@ -138,6 +155,10 @@ func (l *listing) messages(ctx context.Context, queue string, until time.Time) e
 			return nil
 		}
 		m, err := store.Message(ctx, ref.ID)
+		if unreadable(err) {
+			l.list.Rows = append(l.list.Rows, Listed{At: ref.At, Tenant: ref.Tenant, MessageID: ref.ID, Unreadable: err.Error()})
+			return nil
+		}
 		if err != nil || m == nil {
 			return err
 		}
@@ -161,6 +182,10 @@ func (l *listing) records(ctx context.Context, queue string, until time.Time) er
 			return nil
 		}
 		r, err := store.Get(ctx, ref.Key)
+		if unreadable(err) {
+			l.list.Rows = append(l.list.Rows, Listed{At: ref.At, Tenant: ref.Tenant, Operation: ref.OperationID, Unreadable: err.Error()})
+			return nil
+		}
 		if err != nil || r == nil {
 			return err
 		}
@@ -169,6 +194,11 @@ func (l *listing) records(ctx context.Context, queue string, until time.Time) er
 		}
 		return nil
 	})
+}
+
+// unreadable says that an error is about one row, and not about the store: others can be read.
+func unreadable(err error) bool {
+	return errors.As(err, new(*storage.MalformedError)) || errors.As(err, new(*storage.MalformedRecordError)) || errors.Is(err, storage.ErrKeyUnavailable)
 }
 
 // entrant is what of a listed row decides whether it is shown.

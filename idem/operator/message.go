@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -45,12 +46,25 @@ func (d *Desk) Close(ctx context.Context, id idem.MessageID, ch Change) (Result,
 }
 
 // answerKnown refuses to end, or to start anew, a message whose record may have been lost: nobody knows whether its operation has its answer.
+// The operation is as old as the first of its messages that are there: a later one may have been made after the loss. None of a chain goes
+// before its record. A message that is detached needs no record.
 func (d *Desk) answerKnown(ctx context.Context, m storage.Message, r *storage.Record) error {
-	lost, err := d.lostBefore(ctx)
-	if err == nil && recordMayBeLost(r, m, lost) {
-		err = fmt.Errorf("%w: its record is not there, and data from before %s may have been lost: make the record again first", ErrRefused, lost.Format(time.RFC3339))
+	if r != nil || m.Detached {
+		return nil
 	}
-	return err
+	lost, err := d.lostBefore(ctx)
+	if err != nil {
+		return err
+	}
+	earlier, err := d.left(ctx, m.OperationID, 1, m.Index-1)
+	if err != nil {
+		return err
+	}
+	first := slices.MinFunc(append(earlier, m), func(a, b storage.Message) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	if first.CreatedAt.Before(lost) {
+		return fmt.Errorf("%w: its record is not there, and data from before %s may have been lost: make the record again first", ErrRefused, lost.Format(time.RFC3339))
+	}
+	return nil
 }
 
 // wouldClose says what closing a message does to its operation.

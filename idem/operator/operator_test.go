@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -475,6 +476,77 @@ func TestListsByQueueAndTenant(t *testing.T) {
 		if _, err := w.desk.List(t.Context(), bad.queue, "", bad.limit, bad.after); !operator.Refused(err) {
 			t.Errorf("%+v: %v", bad, err)
 		}
+	}
+}
+
+// damaged is a store in which one message and one record can't be read.
+type damaged struct {
+	*memstore.Store
+	message             idem.MessageID
+	record              storage.RecordKey
+	ofMessage, ofRecord error
+}
+
+func (d damaged) Message(ctx context.Context, id idem.MessageID) (*storage.Message, error) {
+	if id == d.message {
+		return nil, d.ofMessage
+	}
+	return d.Store.Message(ctx, id)
+}
+
+func (d damaged) Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
+	if key == d.record {
+		return nil, d.ofRecord
+	}
+	return d.Store.Get(ctx, key)
+}
+
+// docs/operator.md "UnknownTopic", "RecordUnreadable": one row that can't be read, or whose tenant's key can't be fetched, hides no other. It
+// is listed by what the index has of it. A store that does not answer is no such row.
+func TestARowThatCannotBeReadHidesNoOther(t *testing.T) {
+	cause := errors.New("attribute st is missing")
+	for name, c := range map[string]struct {
+		ofMessage, ofRecord error
+		listed              bool
+	}{
+		"malformed":                {&storage.MalformedError{Cause: cause}, &storage.MalformedRecordError{Cause: cause}, true},
+		"its key can't be fetched": {fmt.Errorf("seal: %w", storage.ErrKeyUnavailable), fmt.Errorf("seal: %w", storage.ErrKeyUnavailable), true},
+		"the store is throttled":   {&storage.ContentionError{Throttled: true}, &storage.ContentionError{Throttled: true}, false},
+		"the store is down":        {errors.New("no answer"), errors.New("no answer"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			m, other := w.message("acme", dead), w.message("bolt", dead)
+			r, another := w.record(idem.KindWrapped, storage.StateUnknown), w.record(idem.KindWrapped, storage.StateUnknown)
+			cfg := w.cfg
+			cfg.Store = damaged{w.store, m.ID, r.Key, c.ofMessage, c.ofRecord}
+			desk, err := operator.New(cfg)
+			w.ok(err)
+			for queue, want := range map[operator.Queue][]string{
+				operator.QueueDead: {string(m.ID), string(other.ID)}, operator.QueueUnknown: {string(r.OperationID), string(another.OperationID)},
+			} {
+				list, err := desk.List(t.Context(), queue, "", 10, "")
+				if !c.listed {
+					if err == nil {
+						t.Errorf("%s: %+v, want the store's error", queue, list)
+					}
+					continue
+				}
+				var ids []string
+				for _, row := range list.Rows {
+					ids = append(ids, row.ID())
+					lost := row.ID() == string(m.ID) || row.ID() == string(r.OperationID)
+					if (row.Unreadable != "") != lost || (row.Message == nil && row.Record == nil) != lost || row.At.IsZero() || row.Tenant == "" {
+						t.Errorf("%s: %+v", queue, row)
+					}
+				}
+				slices.Sort(ids)
+				slices.Sort(want)
+				if err != nil || !slices.Equal(ids, want) {
+					t.Errorf("%s: %v, %v; want %v", queue, ids, err, want)
+				}
+			}
+		})
 	}
 }
 

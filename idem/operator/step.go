@@ -54,11 +54,11 @@ func step(action, format string, args ...any) Step {
 func rfc3339(at time.Time) string { return at.Format(time.RFC3339) }
 
 // next says what a person may do, or is waiting for: of every message that wants something, not of the last one alone. Data
-// from before lost may be missing.
-func (d *Desk) next(id idem.OperationID, r *storage.Record, messages []storage.Message, lost time.Time) []Step {
+// from before lost may be missing; mayBeLost says that the record may be, so that nobody knows whether the operation has ended.
+func (d *Desk) next(id idem.OperationID, r *storage.Record, messages []storage.Message, lost time.Time, mayBeLost bool) []Step {
 	var next []Step
 	for _, m := range messages {
-		for _, s := range d.nextOfMessage(r, m, lost) {
+		for _, s := range d.nextOfMessage(r, m, lost, mayBeLost) {
 			s.Subject = string(m.ID)
 			next = append(next, s)
 		}
@@ -74,9 +74,9 @@ func (d *Desk) next(id idem.OperationID, r *storage.Record, messages []storage.M
 		next = []Step{step("look", "its record and its messages are not there: they have expired, or are from before %s and were lost. What the application has of it says how it stands", lost)}
 	case r == nil && len(messages) == 0:
 		next = []Step{{Action: "nothing", Why: "nothing of it is here: it has expired, or there was none of this tenant's"}}
-	case r == nil && slices.ContainsFunc(messages, func(m storage.Message) bool { return recordMayBeLost(r, m, lost) }):
+	case mayBeLost && slices.ContainsFunc(messages, func(m storage.Message) bool { return !m.Detached }):
 		next = []Step{step("look", "its record is not there, and data from before %s may have been lost. Its messages have ended, and nobody knows by them whether it has. What the application has of it says so; what has not ended there is ended by hand", lost)}
-	case r == nil && messages[0].CreatedAt.Before(lost):
+	case mayBeLost:
 		next = []Step{{Action: "nothing", Why: "it had its answer before its message was sent. Its record is not there: it has expired, or was lost"}}
 	case r == nil:
 		next = []Step{{Action: "nothing", Why: "it has ended, and its record was removed"}}
@@ -108,7 +108,7 @@ func (s Story) Advice(at func(time.Time) string) []string {
 	return lines
 }
 
-func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Time) []Step {
+func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Time, mayBeLost bool) []Step {
 	if m.State.Final() {
 		if kept := keptBy(m); len(kept) > 0 {
 			return []Step{step("look", "it is %s, and the provider said %s: what the client was told stands", m.State, strings.Join(kept, " and "))}
@@ -120,7 +120,7 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 		return []Step{step("nothing", "topic %q is not registered in this release", m.Topic)}
 	}
 	absent, untouched := d.cfg.Topics.Absence(m, lost)
-	if (m.State == storage.MessageUnknown || m.State == storage.MessageDead) && recordMayBeLost(r, m, lost) {
+	if (m.State == storage.MessageUnknown || m.State == storage.MessageDead) && mayBeLost && !m.Detached { // one that is detached needs no record
 		return []Step{step("look", "its record is not there, and data from before %s may have been lost: it may have no answer yet. Do not close it. Make its record again, from what the application has of it; then go on", lost)}
 	}
 	switch m.State {
@@ -139,15 +139,8 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 		}
 		return append(next, step("resolve", "with evidence from the provider's own books"), step("close", "cancels it, if nothing happened; possible from %s on", absent))
 	case storage.MessageDead:
-		if r != nil && r.State == storage.StateFailed && !m.Detached && !m.Undoes && m.KeptDelivered != nil {
-			said := "the provider delivered it after the operation had failed, and the client was told that it failed: undo it at the provider first"
-			if m.KeptDeclined != nil {
-				said = "the provider has said both delivered and declined after the operation had failed, and the client was told that it failed: find out which is true, and undo at the provider what was delivered first"
-			}
-			return []Step{
-				step("look", "%s", said),
-				step("close", "once it was undone there; its operation keeps its answer"),
-			}
+		if (r == nil || r.State == storage.StateFailed) && !m.Detached && !m.Undoes && m.KeptDelivered != nil {
+			return nextOfLate(m, r == nil)
 		}
 		return nextOfDead(m, r == nil || r.State.Final() && !m.Detached, absent)
 	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled: // nothing is left to do
@@ -155,10 +148,21 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 	return nil
 }
 
-// recordMayBeLost says that nobody knows whether the message's operation has ended: its record is not there, and the message is of a time
-// whose data may have been lost. One that is detached needs no record.
-func recordMayBeLost(r *storage.Record, m storage.Message, lost time.Time) bool {
-	return r == nil && !m.Detached && m.CreatedAt.Before(lost)
+// nextOfLate says what is to be done about what was delivered after its operation had failed, and its client was told so. A record goes long
+// before a dead message does: where it has expired only the application knows whether the operation had failed.
+func nextOfLate(m storage.Message, expired bool) []Step {
+	said, undo := "delivered it", "undo it at the provider first"
+	if m.KeptDeclined != nil {
+		said, undo = "has said both delivered and declined", "find out which is true, and undo at the provider what was delivered first"
+	}
+	when, undone := " after the operation had failed, and the client was told that it failed", "once it was undone there"
+	if expired {
+		when, undone = ", and its record has expired. If the application has it as failed, its client was told that it failed", "once it was undone there, if it had to be"
+	}
+	return []Step{
+		step("look", "the provider %s%s: %s", said, when, undo),
+		step("close", "%s; its operation keeps its answer", undone),
+	}
 }
 
 // nextOfDead says what may be done about a dead message, whose operation may have ended.

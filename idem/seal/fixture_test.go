@@ -244,7 +244,7 @@ func wantErased(t testing.TB, err error) {
 func wantNoKey(t testing.TB, err error) {
 	t.Helper()
 	var keys *seal.KeysError
-	if !errors.As(err, &keys) || !errors.Is(err, storage.ErrThrottled) {
+	if !errors.As(err, &keys) || !errors.Is(err, storage.ErrThrottled) || !errors.Is(err, storage.ErrKeyUnavailable) {
 		t.Errorf("got %v, want a KeysError", err)
 	}
 }

@@ -65,8 +65,8 @@ func (e *NotSealedError) Error() string {
 // Unwrap returns [ErrNotAuthentic].
 func (e *NotSealedError) Unwrap() error { return ErrNotAuthentic }
 
-// KeysError: a tenant's key could not be fetched, and nothing of the call happened. It is an [storage.ErrThrottled], so that
-// a caller that meets it tries again within bounds and then answers 503, and not the error that caused it, so that nobody takes
+// KeysError: a tenant's key could not be fetched, and nothing of the call happened. It is a [storage.ErrKeyUnavailable], and with that a
+// [storage.ErrThrottled], so that a caller that meets it tries again within bounds and then answers 503, and not the error that caused it, so that nobody takes
 // trouble with the keys for trouble with the store.
 type KeysError struct {
 	// Cause is the error of package tablekeys, the KMS or another source of keys.
@@ -78,5 +78,5 @@ func (e *KeysError) Error() string {
 	return fmt.Sprintf("seal: the tenant's key can't be fetched: %v", e.Cause)
 }
 
-// Unwrap returns [storage.ErrThrottled].
-func (e *KeysError) Unwrap() error { return storage.ErrThrottled }
+// Unwrap returns [storage.ErrKeyUnavailable].
+func (e *KeysError) Unwrap() error { return storage.ErrKeyUnavailable }

@@ -172,6 +172,9 @@ var (
 	ErrContention = errors.New("idem: contention in the store")
 	// ErrThrottled is the ErrContention of a throttle or capacity limit.
 	ErrThrottled = fmt.Errorf("%w: throttled", ErrContention)
+	// ErrKeyUnavailable is the ErrThrottled of a tenant's encryption key that can't be fetched. It says nothing of the store, nor of other
+	// tenants' rows.
+	ErrKeyUnavailable = fmt.Errorf("%w: a tenant's key can't be fetched", ErrThrottled)
 	// ErrResponseTooLarge: the response does not fit, and nothing was sent.
 	ErrResponseTooLarge = errors.New("idem: response too large to store")
 	// ErrChunksMissing: a record's response is stored in chunks that cannot be read.

@@ -53,13 +53,13 @@ var (
 	ofOperator    = []Tests{{Packages: "./idem/operator"}}
 	ofQueue       = []Tests{{Packages: "./idem/outbox/sqsqueue"}}
 	ofPayments    = []Tests{{Packages: "./functions/internal/payments", Run: "Webhook|Redirect|TestProbeJudges|SomethingElse|AnotherKey"}}
-	ofBalances    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "Account"}}
+	ofBalances    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "Account|APayment"}}
 	ofCutOvers    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "CutOver"}}
 	ofLosses      = []Tests{{Packages: "./functions/internal/drift ./functions/internal/drift/hourly", Run: "^TestWhat|Redriven|HoweverLate"}}
-	ofMiddles     = []Tests{{Packages: "./functions/internal/payments", Run: "TornInItsMiddle|TornEnd|GivenUpPayout"}}
+	ofMiddles     = []Tests{{Packages: "./functions/internal/payments", Run: "TornInItsMiddle|TornEnd|GivenUpPayout|ShowsAsDeclined|ATornPayout|ReleasedByHand"}}
 	ofAPIKeys     = []Tests{{Packages: "./functions/internal/apikey"}}
 	ofCredentials = []Tests{{Packages: "./functions/internal/credential", Run: "NeverSent|TheReadingOf"}}
-	ofLedger      = []Tests{{Packages: "./functions/internal/payments", Run: "Totals|BalancesFollow|Collecting|Fold|BeyondWhatThereIs|WithoutKeys"}}
+	ofLedger      = []Tests{{Packages: "./functions/internal/payments", Run: "Totals|BalancesFollow|PaymentFollows|Comparison|Collecting|Fold|BeyondWhatThereIs|WithoutKeys"}}
 	ofPages       = []Tests{{Packages: "./idem/seal/tablekeys ./idem/operator/awsctl ./idem/operator/auditlog ./functions/internal/apikey", Run: "EveryTenant|EveryEncrypted|Entr|ListIs"}}
 	ofDeadlines   = []Tests{{Packages: "./idem/lambdaapp ./functions/api", Run: "LeaseOutlives"}}
 	ofFront       = []Tests{{Packages: "./idem/awslambda", Run: "Front"}}

@@ -309,13 +309,18 @@ var fronts = []Mutant{
 // stories: what an operator is told.
 var stories = []Mutant{
 	{Name: "a clock that is off decides", File: "idem/operator/clock.go", Old: "	if off.Abs() > ClockOffMax {\n", New: "	if false {\n"},
-	{Name: "a lost record has expired", File: "idem/operator/step.go", Old: "	return r == nil && !m.Detached && m.CreatedAt.Before(lost)\n", New: "	return false\n"},
+	{Name: "a lost record has expired", File: "idem/operator/inspect.go", Old: "	s.RecordMayBeLost = r == nil && begun", New: "	s.RecordMayBeLost = false && begun"},
+	{Name: "a lost record is as old as the message that is shown", File: "idem/operator/step.go", Old: "d.nextOfMessage(r, m, lost, mayBeLost)", New: "d.nextOfMessage(r, m, lost, mayBeLost && m.CreatedAt.Before(lost))"},
+	{Name: "a lost record is as old as the message that is closed", File: "idem/operator/message.go", Old: "slices.MinFunc(append(earlier, m), ", New: "slices.MinFunc(append(earlier[:0], m), "},
 	{Name: "evidence of a lost record is closed", File: "idem/operator/message.go", Old: "		if err == nil {\n			err = d.answerKnown(ctx, m, r)\n		}\n		if err != nil {\n			return \"\", err\n		}\n		return", New: "		_ = r\n		if err != nil {\n			return \"\", err\n		}\n		return"},
-	{Name: "what was delivered after its operation failed is just closed", File: "idem/operator/step.go", Old: "		if r != nil && r.State == storage.StateFailed && !m.Detached", New: "		if false && r.State == storage.StateFailed && !m.Detached"},
+	{Name: "what was delivered after its operation failed is just closed", File: "idem/operator/step.go", Old: "		if (r == nil || r.State == storage.StateFailed) && !m.Detached", New: "		if false && !m.Detached"},
+	{Name: "what was delivered is just closed once its record has expired", File: "idem/operator/step.go", Old: "(r == nil || r.State == storage.StateFailed)", New: "r != nil && r.State == storage.StateFailed"},
 	{Name: "a redrive without its record is for the machine to refuse", File: "idem/operator/message.go", Old: "	if m.State != storage.MessageDead {\n		return nil\n	}\n	r, err", New: "	if true {\n		return nil\n	}\n	r, err"},
 	{Name: "what was restored is changed before anybody has said up to when data was lost", File: "idem/operator/loss.go", Old: "	if err == nil && loss.NotDated {\n", New: "	if err == nil && loss.NotDated && false {\n"},
 	{Name: "a cache-bust is of whatever answer is there", File: "idem/operator/record.go", Old: "CacheBust(ctx, r.Tenant, id, r.Revision, ch.Reason)", New: "CacheBust(ctx, r.Tenant, id, \"\", ch.Reason)"},
 	{Name: "an unknown operation is released as soon as its lease is over", File: "idem/operator/record.go", Old: "r.State == storage.StateUnknown && d.now().Before(from)", New: "r.State == storage.StateUnknown && d.now().Before(r.LeaseUntil) && d.now().Before(from)"},
+	{Name: "a message that can't be read hides its queue", File: "idem/operator/list.go", Old: "	return errors.As(err, new(*storage.MalformedError)) ||", New: "	return false && errors.As(err, new(*storage.MalformedError)) ||"},
+	{Name: "a message whose key can't be fetched hides its queue", File: "idem/operator/list.go", Old: " || errors.Is(err, storage.ErrKeyUnavailable)", New: ""},
 	{Name: "only the last message of a chain is judged", File: "idem/operator/step.go", Old: "	for _, m := range messages {\n		for _, s := range d.nextOfMessage", New: "	for _, m := range messages[max(0, len(messages)-1):] {\n		for _, s := range d.nextOfMessage"},
 }
 
@@ -329,6 +334,7 @@ var wires = []Mutant{
 // holds: a wake-up is nobody else's while it is served.
 var holds = []Mutant{
 	{Name: "what a redrive buries again is redriven again", File: "idem/outbox/sqsqueue/redrive.go", Old: "	case l.kind == LetterDeadMessage && r.failed[l.dead.Message] != \"\":\n", New: "	case l.kind == LetterDeadMessage && false:\n"},
+	{Name: "a message that dies again is redriven again", File: "idem/outbox/sqsqueue/redrive.go", Old: "	if done && l.sentAt.After(at) {", New: "	if done && l.sentAt.After(at) && false {"},
 	{Name: "the only letter of a message is deleted as a further copy", File: "idem/outbox/sqsqueue/redrive.go", Old: "	return err == nil\n}\n\n// release", New: "	return err == nil || receipt != \"\"\n}\n\n// release"},
 	{Name: "a wake-up that is served is handed out again", File: "idem/outbox/sqsqueue/consumer.go", Old: "ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: int32(c.cfg.Visibility / time.Second),\n		})\n		if", New: "ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: 0,\n		})\n		if"},
 }
@@ -386,5 +392,6 @@ var shops = []Mutant{
 // refusals: what a router refuses at start, and tells.
 var refusals = []Mutant{
 	{Name: "a protected router may be behind an exempt wildcard", File: "idem/middleware/router.go", Old: "(m.protected && added.open || m.open && protected)", New: "(m.open && protected)"},
+	{Name: "an operation that ends while it is read is torn", File: "idem/middleware/status.go", Old: "		if errors.Is(err, errChain) { // it may", New: "		if false { // it may"},
 	{Name: "an answer that comes too late is not told", File: "idem/middleware/record.go", Old: "		defer w.over.Store(true)\n", New: ""},
 }

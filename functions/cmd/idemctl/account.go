@@ -17,7 +17,7 @@ import (
 // accounts are the commands about accounts.
 type accounts struct {
 	Collect collect         `cmd:"" help:"Make an account a collecting account: transfers to it wait, and are added to its balance in batches. This can't be undone."`
-	Compare compareAccounts `cmd:"" help:"Compare the balances of accounts with their transfers and payouts, and correct what a loss of data has torn. Collecting accounts are folded again after that."`
+	Compare compareAccounts `cmd:"" help:"Compare the balances of accounts with their transfers and payouts, and payments with their refunds, and correct what a loss of data has torn. Collecting accounts are folded again after that."`
 }
 
 type collect struct {

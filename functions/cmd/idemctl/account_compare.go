@@ -17,13 +17,13 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// compareAccounts compares balances with the transfers and payouts that they are made of: a restored table may hold a part of a
-// transaction. It also lets collecting accounts be folded again after a loss of data.
+// compareAccounts compares balances with the transfers and payouts that they are made of, and what payments say was refunded with their
+// refunds: a restored table may hold a part of a transaction. It also lets collecting accounts be folded again after a loss of data.
 type compareAccounts struct {
-	Account string    `arg:"" optional:"" help:"Id of the account, or the first six characters of it, or more, where no other account of the tenant begins so. Default: all accounts of all tenants, and the transfers that were answered and are not there."`
+	Account string    `arg:"" optional:"" help:"Id of the account, or the first six characters of it, or more, where no other account of the tenant begins so. Default: all accounts and payments of all tenants, and the transfers that were answered and are not there."`
 	Tenant  string    `help:"The tenant that owns the account. Required with one."`
 	From    time.Time `help:"Without an account: look only at transfers that were asked for since, RFC 3339. Default: all that have a record."`
-	Correct bool      `help:"Put back the transfers that are not there, and correct the balances that differ."`
+	Correct bool      `help:"Put back the transfers that are not there, and correct the balances, and what was refunded, where they differ."`
 	idemctl.Reasoned
 }
 
@@ -48,6 +48,8 @@ type comparison struct {
 	Transfers []answeredTransfer `json:"transfers"`
 	// Accounts are those whose totals differ from their rows, and those that nothing is folded into.
 	Accounts []comparedAccount `json:"accounts"`
+	// Payments are those that differ from their refunds.
+	Payments []refundedPayment `json:"payments"`
 }
 
 // answeredTransfer is a transfer that a record tells of and no row.
@@ -104,6 +106,9 @@ func (c *compareAccounts) Run(d *idemctl.Desk) error {
 		return err
 	}
 	answer := comparison{Accounts: []comparedAccount{}}
+	if answer.Payments, err = c.refunds(d.Context(), books.table); err != nil {
+		return err
+	}
 	transfers, lacks, trouble, err := c.transfers(d, books) // first, because balances are compared with what is put back
 	if err != nil {
 		return err
@@ -138,6 +143,7 @@ func (c *compareAccounts) Run(d *idemctl.Desk) error {
 	if c.Account == "" {
 		answer.Accounts = append(answer.Accounts, nameless(accounts, rows, lacks)...)
 	}
+	trouble = errors.Join(trouble, c.correctRefunds(d, books.table, answer.Payments))
 	if err := d.Show(answer, answer.lines(c.Write)...); err != nil || trouble != nil {
 		return errors.Join(trouble, err)
 	}
@@ -394,6 +400,9 @@ func (c comparison) left() (n int) {
 	for _, a := range c.Accounts {
 		n += a.left()
 	}
+	for _, p := range c.Payments {
+		n += p.left()
+	}
 	return n
 }
 
@@ -425,6 +434,9 @@ func (c comparison) lines(written bool) []string {
 			line = a.agreement()
 		}
 		lines = append(lines, fmt.Sprintf("%s of %s: %s", a.Account, a.Tenant, line))
+	}
+	for _, p := range c.Payments {
+		lines = append(lines, fmt.Sprintf("payment %s of %s: %s", p.Payment, p.Tenant, p.line(written)))
 	}
 	return append(lines, fmt.Sprintf("accounts compared: %d; left to you: %d", c.Compared, c.left()))
 }

@@ -12,6 +12,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -330,6 +331,103 @@ func TestAccountThatMovesBeforeItsCorrectionIsLeft(t *testing.T) {
 	}
 	for account, balance := range map[string]int64{"acct_1": 70, "acct_2": 95, "acct_3": 60} {
 		d.holds(lambdatest.Tenant, account, balance)
+	}
+}
+
+// payment puts a payment's row there that says so much was refunded of it; nothing where it says nothing.
+func (d *desk) payment(id string, refunded int64) {
+	d.Helper()
+	written, err := payments.Items(d.Payments, 1)(payments.InsertPayment{Payment: payments.Payment{
+		Tenant: lambdatest.Tenant, ID: id, Status: payments.StatusSucceeded, Amount: 1000, Currency: "EUR", Source: "card_ok", CreatedAt: time.Now(),
+	}})
+	d.ok(err)
+	if refunded > 0 {
+		written.Put.Item["rfd"] = &types.AttributeValueMemberN{Value: strconv.FormatInt(refunded, 10)}
+	}
+	d.Put(d.T, d.Payments, written.Put.Item)
+}
+
+// refund puts a refund's row there.
+func (d *desk) refund(id, payment string, amount int64, status payments.Status) {
+	d.Helper()
+	written, err := payments.Items(d.Payments, 1)(payments.InsertRefund{Refund: payments.Refund{
+		Tenant: lambdatest.Tenant, ID: id, Payment: payment, Status: status, Amount: amount, Currency: "EUR", CreatedAt: time.Now(),
+	}})
+	d.ok(err)
+	d.Put(d.T, d.Payments, written.Put.Item)
+}
+
+// docs/recovery.md "Compare the balances": what a payment says was refunded is what its refunds add up to, whatever a restore has torn.
+func TestAccountCompareOfRefunds(t *testing.T) {
+	d := newDesk(t)
+	table := payments.Table{Client: d.Client, Name: d.Payments}
+	d.payment("pay_high", 500)
+	d.payment("pay_low", 0)
+	d.refund("re_low", "pay_low", 300, payments.StatusPending)
+	d.payment("pay_right", 200)
+	d.refund("re_1", "pay_right", 200, payments.StatusSucceeded)
+	d.refund("re_2", "pay_right", 700, payments.StatusDeclined)
+	d.refund("re_gone", "pay_gone", 40, payments.StatusSucceeded)
+	refunded := func(want map[string]int64) {
+		t.Helper()
+		for id, amount := range want {
+			if p, err := table.Payment(t.Context(), lambdatest.Tenant, id); err != nil || p.Refunded != amount {
+				t.Errorf("%+v, %v, want %d refunded", p, err, amount)
+			}
+		}
+	}
+	for _, write := range [][]string{nil, {"--write"}, {"--correct"}} {
+		found, _ := d.compares(idemctl.ExitRefused, write...)
+		if len(found.Payments) != 3 {
+			t.Fatalf("%+v", found)
+		}
+		for i, want := range []refundedPayment{{Payment: "pay_gone", Refunds: 40}, {Payment: "pay_high", Refunded: 500}, {Payment: "pay_low", Refunds: 300}} {
+			got := found.Payments[i]
+			code := codeDiffers
+			if i == 0 {
+				code = payments.CodePaymentMissing
+			} else if len(write) > 0 && write[0] == "--correct" {
+				code = ""
+			}
+			if got.Payment != want.Payment || got.Refunded != want.Refunded || got.Refunds != want.Refunds || got.Tenant != lambdatest.Tenant || got.Code != code || (got.Did == "") != (code != "") {
+				t.Errorf("%+v, want %+v with the code %q", got, want, code)
+			}
+		}
+		refunded(map[string]int64{"pay_high": 500, "pay_low": 0, "pay_right": 200})
+	}
+	d.compares(idemctl.ExitRefused, "--correct", "--write") // one is left
+	refunded(map[string]int64{"pay_high": 0, "pay_low": 300, "pay_right": 200})
+	if out, _ := d.exits(idemctl.ExitRefused, "account", "compare", "--reason", "ticket 1"); !strings.Contains(out, "payment pay_gone of "+lambdatest.Tenant+": payment_missing: ") {
+		t.Error(out)
+	}
+	d.payment("pay_gone", 0)
+	d.compares(idemctl.ExitOK, "--correct", "--write")
+	refunded(map[string]int64{"pay_gone": 40})
+	if again, _ := d.compares(idemctl.ExitOK, "--correct", "--write"); len(again.Payments) != 0 {
+		t.Errorf("%+v", again)
+	}
+}
+
+// A payment of which a refund is asked for while it is added up is left.
+func TestAPaymentThatIsRefundedMeanwhileIsLeft(t *testing.T) {
+	d := newDesk(t)
+	d.payment("pay_1", 500)
+	asked := 0
+	mend := d.before("Scan", func(body string) (refused bool) {
+		if strings.Contains(body, "refund#") {
+			if asked++; asked == 2 { // when it is added up again
+				d.refund("re_1", "pay_1", 500, payments.StatusPending)
+			}
+		}
+		return false
+	})
+	left, _ := d.compares(idemctl.ExitRefused, "--correct", "--write")
+	if len(left.Payments) != 1 || left.Payments[0].Code != codeMoves {
+		t.Errorf("%+v", left)
+	}
+	mend()
+	if now, _ := d.compares(idemctl.ExitOK, "--correct", "--write"); len(now.Payments) != 0 {
+		t.Errorf("%+v, want it to agree", now)
 	}
 }
 

@@ -34,7 +34,7 @@ var answers = jsonpage.Types{
 	"finding": reflect.TypeFor[drift.Drift](), "side": reflect.TypeFor[drift.Side](), "parked": reflect.TypeFor[drift.Parked](), "cost": reflect.TypeFor[drift.Cost](),
 	"letters": reflect.TypeFor[sqsqueue.RedriveReport](), "letter": reflect.TypeFor[sqsqueue.Redriven](),
 	"tables": reflect.TypeFor[awsctl.TablesAnswer](), "table": reflect.TypeFor[awsctl.TableAnswer](), "restored": reflect.TypeFor[restored](),
-	"comparison": reflect.TypeFor[comparison](), "transfer": reflect.TypeFor[answeredTransfer](), "account": reflect.TypeFor[comparedAccount](),
+	"comparison": reflect.TypeFor[comparison](), "transfer": reflect.TypeFor[answeredTransfer](), "account": reflect.TypeFor[comparedAccount](), "refunded": reflect.TypeFor[refundedPayment](),
 	"totals": reflect.TypeFor[payments.Totals](), "moved": reflect.TypeFor[payments.Moved](), "total": reflect.TypeFor[payments.Total](), "created": reflect.TypeFor[created](),
 	"opened": reflect.TypeFor[awsctl.KeysAnswer](), "unreadable": reflect.TypeFor[awsctl.Unreadable](), "key": reflect.TypeFor[apikey.Key](), "limits": reflect.TypeFor[apikey.Limits](),
 }

@@ -16,23 +16,43 @@ type step struct {
 	undoes bool
 }
 
+// steps are the messages of a lost payout up to the one that it goes on with, by the payload of its first one; nil where it goes on with
+// that. A payout that was only screened goes on with the payout itself: an operator has said that it is paid out now, however old it is.
+// The screening's settlement would make that message as old as the operation, and what is a day old is given up before it is called.
+func (l Lost) steps(screened []byte) ([]step, error) {
+	switch {
+	case l.Released:
+		return stepsToRelease(screened, l.First.ID)
+	case l.Screened:
+		_, steps, err := afterScreening(screened, l.First.ID)
+		return steps, err
+	}
+	return nil, nil
+}
+
 // stepsToRelease is the chain of a payout that was not made, whose hold the provider was asked to release: it goes on with the release, and
 // never pays out. Where the provider had declined the payout it would show that, so it was not executed.
 func stepsToRelease(screened []byte, screeningID string) ([]step, error) {
+	unmade, steps, err := afterScreening(screened, screeningID)
+	if err != nil {
+		return nil, err
+	}
+	steps[1].state = storage.MessageCancelled
+	third, err := release{payout: unmade, Because: becauseNotExecuted}.encode()
+	return append(steps, step{topic: TopicReleases, payload: third, state: storage.MessagePending, undoes: true}), err
+}
+
+// afterScreening is a payout whose destination has passed, and its chain up to the message that pays it out.
+func afterScreening(screened []byte, screeningID string) (payout, []step, error) {
 	s, err := decodePayload[screening](screened)
 	if err != nil {
-		return nil, err
+		return payout{}, nil, err
 	}
-	unmade := payout{screening: s, Screening: screeningID}
-	second, err := unmade.encode()
-	if err != nil {
-		return nil, err
-	}
-	third, err := release{payout: unmade, Because: becauseNotExecuted}.encode()
-	return []step{
+	passed := payout{screening: s, Screening: screeningID}
+	second, err := passed.encode()
+	return passed, []step{
 		{topic: TopicScreenings, payload: screened, state: storage.MessageDelivered, reference: screeningID},
-		{topic: payoutTopic(s.Destination), payload: second, state: storage.MessageCancelled},
-		{topic: TopicReleases, payload: third, state: storage.MessagePending, undoes: true},
+		{topic: payoutTopic(s.Destination), payload: second, state: storage.MessagePending},
 	}, err
 }
 

@@ -135,12 +135,12 @@ func (r RowTotals) move(account AccountName, amount int64) {
 	r[account] = sum
 }
 
-// ErrNotCompared: the account is not as it was read before the comparison, or its balance is lower than what must be taken off.
-// Nothing was changed.
-var ErrNotCompared = errors.New("payments: the account has changed since it was read, or holds less than what must be taken off")
+// ErrNotCompared: the account, or the payment, is not as it was read before the comparison, or the balance is lower than what must be taken
+// off. Nothing was changed.
+var ErrNotCompared = errors.New("payments: it has changed since it was read, or holds less than what must be taken off")
 
 // errComparedBeside: whether this comparison was written can't be seen any more.
-var errComparedBeside = errors.New("payments: the account was compared by somebody else at the same time: compare it again")
+var errComparedBeside = errors.New("payments: it was compared by somebody else at the same time: compare it again")
 
 // Compared gives an account the totals that its rows add up to, corrects its balance by the difference, and lets it be folded again after
 // the loss. A repetition, after a lost reply or beside another operator's, changes nothing twice: the account has the name of its last

@@ -2,7 +2,9 @@ package payments_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -260,6 +262,141 @@ func TestRowsOfAReleaseBeforeTheTotalsAreNotCounted(t *testing.T) {
 			b.post(tenantA, "/v1/transfers", "since", transfer("acct_1", "acct_2", 3)).want(201)
 			b.agrees()
 		})
+	}
+}
+
+// compareRefunds is what an operator does with every payment: it returns by how much payments were corrected.
+func (b books) compareRefunds() (corrected int64) {
+	b.Helper()
+	sums, err := b.RefundSums(b.Context())
+	b.ok(err)
+	for name, sum := range sums {
+		if sum.Payment == sum.Refunds {
+			continue
+		}
+		p, err := b.Payment(b.Context(), name.Tenant, name.ID)
+		b.ok(err)
+		b.ok(b.CorrectRefunded(b.Context(), *p, sum.Refunds, rand.Text()))
+		corrected += max(sum.Payment-sum.Refunds, sum.Refunds-sum.Payment)
+	}
+	return corrected
+}
+
+// docs/recovery.md "Compare the balances": of each transaction of a refund a restore may bring back any part. The comparison has the payment
+// say what the refunds add up to that are there, and changes nothing when it is repeated.
+func TestWhateverPartOfARefundIsThereItsPaymentFollowsTheRows(t *testing.T) {
+	for name, c := range map[string]struct {
+		begun bool // before
+		does  func(b books, payment string)
+	}{
+		"begun":    {false, func(b books, payment string) { b.giveBack("r", payment, 500).want(202) }},
+		"not made": {true, func(b books, payment string) { b.givenBack(payment) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBooks(t)
+			p := b.paid("k", "card_ok")
+			b.giveBack("whole", p.ID, 7).want(202)
+			b.faults(provider.Rule{On: provider.Refund, Fault: provider.Decline})
+			if c.begun {
+				b.giveBack("r", p.ID, 500).want(202)
+			}
+			before := b.items()
+			c.does(b, p.ID)
+			after := b.items()
+			var changed []string
+			for pk := range after {
+				if !reflect.DeepEqual(before[pk], after[pk]) {
+					changed = append(changed, pk)
+				}
+			}
+			if len(changed) != 2 {
+				t.Fatalf("changed %v, want the payment and the refund", changed)
+			}
+			for part := range 1 << len(changed) {
+				pending := c.begun
+				for i, pk := range changed {
+					from := before
+					if part>>i&1 == 1 {
+						from = after
+						pending = pending != strings.HasPrefix(pk, "refund#") // its row is the one that counts
+					}
+					b.put(pk, from[pk])
+				}
+				b.compareRefunds()
+				want := int64(7)
+				if pending {
+					want += 500
+				}
+				b.refunded(p.ID, want)
+				if corrected := b.compareRefunds(); corrected != 0 {
+					t.Errorf("part %b of %v: corrected by %d once more", part, changed, corrected)
+				}
+			}
+		})
+	}
+}
+
+// givenBack asks for a refund of 500, if that was not done, and delivers its message.
+func (b books) givenBack(payment string) {
+	b.Helper()
+	var made accepted
+	b.giveBack("r", payment, 500).want(202).decode(&made)
+	b.deliver(made.Operation)
+}
+
+// docs/recovery.md "Compare the balances": an amount that a restore has left on a payment without its refund is taken off before the refund is
+// made again. It is counted once, and the rest can be refunded.
+func TestAnAmountThatALossLeftOnItsPaymentIsCountedOnce(t *testing.T) {
+	b := newBooks(t)
+	b.anew = func() backend { return onDynamoDB(t, dynamotest.Names()[0]) }
+	p := b.paid("k", "card_ok")
+	payment, _, err := idem.MessageID(b.charges()[0].Key).Operation()
+	b.ok(err)
+	b.givenBack(p.ID)
+	refund, _, err := idem.MessageID(b.refunds()[0].Key).Operation()
+	b.ok(err)
+	b.lose()
+	b.Table = b.backend.ledger.(payments.Table)
+	b.restores(payment, "restored")
+	torn := b.items()["payment#"+tenantA+"/"+p.ID]
+	torn["rfd"] = number(500)
+	b.put("payment#"+tenantA+"/"+p.ID, torn)
+	if corrected := b.compareRefunds(); corrected != 500 {
+		t.Errorf("corrected by %d", corrected)
+	}
+	b.restores(refund, "restored")
+	b.refunded(p.ID, 500)
+	rest := fmt.Sprintf(`{"amount":%d}`, p.Amount-500)
+	b.post(tenantA, "/v1/payments/"+p.ID+"/refunds", "rest", rest, "Idempotency-First-Sent: "+b.clock.Now().Format(time.RFC3339)).want(202)
+}
+
+// A comparison that read the payment before another one, or before a refund, is refused, however late it arrives. Its own, whose reply was
+// lost, is not.
+func TestALateComparisonOfAPaymentIsRefused(t *testing.T) {
+	b := newBooks(t)
+	p := b.paid("k", "card_ok")
+	read := func() payments.Payment {
+		t.Helper()
+		now, err := b.Payment(t.Context(), tenantA, p.ID)
+		b.ok(err)
+		return *now
+	}
+	seen := read()
+	b.giveBack("r", p.ID, 500).want(202)
+	if err := b.CorrectRefunded(t.Context(), seen, 1, "after a refund"); !errors.Is(err, payments.ErrNotCompared) {
+		t.Errorf("%v, want it refused", err)
+	}
+	seen = read()
+	for range 2 {
+		b.ok(b.CorrectRefunded(t.Context(), seen, 0, "first"))
+	}
+	b.giveBack("again", p.ID, 500).want(202) // it says what the first one has read
+	if err := b.CorrectRefunded(t.Context(), seen, 0, "late"); err == nil || errors.Is(err, payments.ErrNotCompared) {
+		t.Errorf("%v, want to be told that it is not known what became of it", err)
+	}
+	b.refunded(p.ID, 500)
+	if err := b.CorrectRefunded(t.Context(), payments.Payment{Tenant: tenantA, ID: "pay_none"}, 0, "none"); !errors.Is(err, payments.ErrNotCompared) {
+		t.Errorf("%v, want no payment to be made", err)
 	}
 }
 

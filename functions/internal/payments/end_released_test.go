@@ -4,11 +4,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 	"github.com/idem-go/idem-aws/localstack/provider"
@@ -203,4 +205,52 @@ func TestAPayoutWhoseReleaseWasDeclinedDoesNotEnd(t *testing.T) {
 			w.Errorf("the release is %+v, %v", m, err)
 		}
 	})
+}
+
+// releasedByHand releases the hold of the one payout of 500 that was screened, as a person does: under no key.
+func (w *world) releasedByHand() {
+	w.Helper()
+	url := w.provider.URL + "/screenings/" + w.screenings()[0].ID + "/releases"
+	r, err := http.NewRequestWithContext(w.Context(), http.MethodPost, url, strings.NewReader(`{"amount":500,"currency":"EUR","reference":"by hand"}`))
+	w.ok(err)
+	r.Header.Set("Content-Type", "application/json")
+	answered, err := client.Do(r)
+	w.ok(err)
+	answered.Body.Close()
+	if answered.StatusCode != http.StatusCreated {
+		w.Fatalf("POST %s: %s", url, answered.Status)
+	}
+}
+
+// recovery.md "What is missing": a hold that was released by hand left no object under the payout's keys. Such a payout is paid out by
+// nothing, whatever is left of it. --end-released has the provider asked once more, which refuses, and a person's word ends the payout.
+func TestAPayoutWhoseHoldWasReleasedByHandEnds(t *testing.T) {
+	for name, loses := range map[string]func(*world, idem.OperationID, storage.Record){
+		"only its record is left":    func(w *world, _ idem.OperationID, torn storage.Record) { w.tears(torn) },
+		"nothing is left":            func(w *world, _ idem.OperationID, _ storage.Record) { w.lose(); w.faults() },
+		"its second message is gone": func(w *world, payout idem.OperationID, _ storage.Record) { w.tearsBut(payout, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(w *world) {
+				payout := w.paysOut(1)
+				torn := w.recordOf(payout)
+				w.releasedByHand()
+				loses(w, payout, torn)
+				w.leftTo(payout, w.shown(payout), payments.Told{Tenant: tenantA, Account: "acct_1", Finish: true}, payments.CodeHoldReleased)
+				w.ends(payout, "restored")
+				w.finishes()
+				w.payOut("k", "iban_ok").want(202)
+				w.made(1, 0, 500)
+				release, err := w.store.Message(w.Context(), payout.Message(3))
+				w.ok(err)
+				if release == nil || release.State != storage.MessageDead {
+					w.Fatalf("the release is %+v; want it dead", release)
+				}
+				_, err = w.operator.Settle(w.Context(), release.ID, release.Revision, outbox.Delivered{Reference: "rel_by_hand"})
+				w.ok(err)
+				w.ended(payout, "iban_ok", w.payOut("k", "iban_ok").want(502))
+				w.ends(payout, "there already")
+			}, options{workerOnly: true})
+		})
+	}
 }

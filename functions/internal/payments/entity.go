@@ -34,6 +34,8 @@ type Payment struct {
 	CreatedAt time.Time
 	// Message is the outbox message that charges it.
 	Message idem.MessageID
+	// Comparison names the last comparison that has corrected Refunded ([Table.CorrectRefunded]); it is empty before the first.
+	Comparison string
 }
 
 // Refund gives a part of a payment back, or all of it.

@@ -259,7 +259,7 @@ func decodePayment(it item) (*Payment, error) {
 		Tenant: d.str(attrTenant), ID: d.str(attrID), Status: Status(d.str(attrStatus)), Amount: d.num(attrAmount),
 		Currency: d.str(attrCurrency), Source: d.str(attrSource), Reference: d.str(attrReference),
 		ProviderReference: d.str(attrProvider), Refunded: d.numOrZero(attrRefunded), Message: idem.MessageID(d.str(attrMessage)),
-		CreatedAt: time.UnixMilli(d.num(attrCreatedAt)).UTC(),
+		CreatedAt: time.UnixMilli(d.num(attrCreatedAt)).UTC(), Comparison: d.str(attrComparison),
 	}
 	return p, d.err
 }

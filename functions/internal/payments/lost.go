@@ -29,8 +29,13 @@ type Shown struct {
 	Destination string         `json:"destination"`
 	Reference   string         `json:"reference"`
 	Charge      string         `json:"charge"`
-	CreatedAt   time.Time      `json:"created_at"`
+	// Hold is what became of the hold that a screening placed; empty of anything else.
+	Hold      string    `json:"hold"`
+	CreatedAt time.Time `json:"created_at"`
 }
+
+// holdReleased is the Hold of a screening whose hold does not stand any more, by the application or by hand.
+const holdReleased = "released"
 
 // Told is what the provider does not know of an operation, and a person has to say.
 type Told struct {
@@ -84,8 +89,11 @@ type Lost struct {
 	ID   string
 	// First is the object of its first message, which says what the client asked for.
 	First Shown
-	// Released says that the provider was asked to release a payout's hold. That is asked only after the payout is known not to be made.
+	// Released says that a payout was not made, and that the provider was asked to release its hold, or has released it. It is asked only
+	// after the payout is known not to be made; a person who has the hold released by hand leaves no object under the payout's keys.
 	Released bool
+	// Screened says that a payout's destination has passed, and that nothing came of it yet: its hold stands.
+	Screened bool
 }
 
 // Made tells which operation the provider's objects are of: all that it shows under the keys of one operation. It is pure, and returns a
@@ -129,7 +137,9 @@ func Made(objects []Shown) (Lost, error) {
 	if lost.Kind != EntryPayment && lost.First.Reference != lost.ID {
 		return lost, &ByHandError{CodeNotOurs, fmt.Sprintf("its reference is %q, and this application gives it %q", lost.First.Reference, lost.ID)}
 	}
-	lost.Released = lost.Kind == EntryPayout && len(byPosition(objects, 2)) == 0 && len(byPosition(objects, 3)) > 0
+	unpaid := lost.Kind == EntryPayout && len(byPosition(objects, 2)) == 0
+	lost.Released = unpaid && (len(byPosition(objects, 3)) > 0 || lost.First.Hold == holdReleased)
+	lost.Screened = unpaid && !lost.Released && lost.First.Status == StatusSucceeded
 	return lost, nil
 }
 
@@ -269,8 +279,8 @@ func (r Restorer) begun(ctx context.Context, lost Lost, objects []Shown, told To
 			Tenant: told.Tenant, ID: lost.ID, Status: StatusPending, From: told.Account, Amount: o.Amount, Currency: o.Currency,
 			Destination: o.Destination, CreatedAt: at, Message: message,
 		})
-		if err == nil && lost.Released {
-			b.steps, err = stepsToRelease(b.payload, lost.First.ID)
+		if err == nil {
+			b.steps, err = lost.steps(b.payload)
 		}
 		return b, err
 	case EntryPayment:
@@ -310,7 +320,7 @@ func (t Told) admits(lost Lost, objects []Shown) error {
 	case lost.Released, lost.Kind != EntryPayout, lost.First.Status == StatusDeclined, len(byPosition(objects, 2)) > 0, t.Finish:
 		return nil
 	}
-	return &ByHandError{CodeOnlyScreened, "only its screening was made: made again it is paid out now (--finish); otherwise have the provider release the hold"}
+	return &ByHandError{CodeOnlyScreened, "only its screening was made: made again it is paid out now (--finish); otherwise have the provider release the hold, and end it (--end-released)"}
 }
 
 // refund finds the payment by its charge: the payment's row must be there, and have succeeded.

@@ -552,6 +552,7 @@ func TestATornPayoutIsJudgedAsALostOne(t *testing.T) {
 	screeningOnly := provider.Rule{On: provider.Screening, Fault: provider.ErrorAfter, Times: 1}
 	for name, c := range map[string]struct {
 		end    bool // the payout is refused, and its hold is released
+		byHand bool // the hold is released by hand: under none of the payout's keys
 		change func([]payments.Shown) []payments.Shown
 		told   payments.Told
 		code   string
@@ -559,6 +560,7 @@ func TestATornPayoutIsJudgedAsALostOne(t *testing.T) {
 		"released":               {end: true, code: payments.CodeHoldReleased},
 		"released, with finish":  {end: true, told: payments.Told{Finish: true}, code: payments.CodeHoldReleased},
 		"only screened":          {code: payments.CodeOnlyScreened},
+		"released by hand":       {byHand: true, told: payments.Told{Finish: true}, code: payments.CodeHoldReleased},
 		"made twice":             {change: func(o []payments.Shown) []payments.Shown { return append(o, o[0]) }, code: payments.CodeMadeTwice},
 		"another amount":         {change: changedTo(func(o *payments.Shown) { o.Amount++ }), code: payments.CodeDiffersFromSelf},
 		"another currency":       {change: changedTo(func(o *payments.Shown) { o.Currency = "USD" }), code: payments.CodeDiffersFromSelf},
@@ -575,6 +577,9 @@ func TestATornPayoutIsJudgedAsALostOne(t *testing.T) {
 				if c.end {
 					w.finishes()
 					w.payOut("k", "iban_ok").want(502)
+				}
+				if c.byHand {
+					w.releasedByHand()
 				}
 				w.tears(torn)
 				objects := w.shown(payout)
@@ -600,20 +605,33 @@ func changedTo(change func(*payments.Shown)) func([]payments.Shown) []payments.S
 	}
 }
 
-// --finish pays a torn payout out of which only the screening was made, once.
+// --finish pays a payout out of which only the screening was made, once: however old it is, whether its record is left or not.
 func TestATornPayoutIsFinishedWhereThatIsSaid(t *testing.T) {
-	onBoth(t, func(w *world) {
-		w.faults(provider.Rule{On: provider.Screening, Fault: provider.ErrorAfter, Times: 1})
-		w.payOut("k", "iban_ok").want(202)
-		payout := w.screened()
-		w.tears(w.recordOf(payout))
-		if got, err := w.restorer().Restore(w.Context(), payout, w.shown(payout), payments.Told{Finish: true}); err != nil || got != "restored" {
-			w.Fatalf("%q, %v", got, err)
+	for _, destination := range []string{"iban_ok", "legacy_bank"} {
+		for name, loses := range map[string]func(*world, storage.Record){
+			"its record is left": func(w *world, torn storage.Record) { w.tears(torn) },
+			"nothing is left":    func(w *world, _ storage.Record) { w.lose(); w.faults() },
+		} {
+			for _, later := range []time.Duration{0, 25 * time.Hour} {
+				t.Run(fmt.Sprintf("%s, %s, %s later", destination, name, later), func(t *testing.T) {
+					onBoth(t, func(w *world) {
+						w.faults(provider.Rule{On: provider.Screening, Fault: provider.ErrorAfter, Times: 1})
+						w.payOut("k", destination).want(202)
+						payout := w.screened()
+						loses(w, w.recordOf(payout))
+						w.clock.Advance(later)
+						finish := payments.Told{Tenant: tenantA, Account: "acct_1", Finish: true}
+						if got, err := w.restorer().Restore(w.Context(), payout, w.shown(payout), finish); err != nil || got != "restored" {
+							w.Fatalf("%q, %v", got, err)
+						}
+						w.finishes()
+						w.payOut("k", destination).want(201)
+						w.made(1, 1, 500)
+					})
+				})
+			}
 		}
-		w.finishes()
-		w.payOut("k", "iban_ok").want(201)
-		w.made(1, 1, 500)
-	})
+	}
 }
 
 // A payment and a refund are compared with their 202, too.

@@ -67,12 +67,17 @@ func nextAfter(last storage.Message) (step, error) {
 	return step{topic: settled.Next.Topic, payload: settled.Next.Payload, state: storage.MessagePending, undoes: settled.Next.Undoes}, nil
 }
 
-// goOn refuses what must not be executed by what the provider shows. Where the provider was asked to release the hold of a payout, the
-// payout was given up, and the release is what the chain goes on with.
+// goOn refuses what must not be executed by what the provider shows: the message says that the destination passed. Where the provider was
+// asked to release the hold of a payout, the payout was given up, and the release is what the chain goes on with.
 func (b *begun) goOn(operation idem.OperationID, last storage.Message, objects []Shown, told Told) error {
 	lost, err := b.judge(operation, objects, told)
-	if err != nil || !lost.Released {
+	switch {
+	case err != nil:
 		return err
+	case lost.First.Status == StatusDeclined:
+		return &ByHandError{CodeDiffersFromSelf, "its message says that the destination passed, and the provider shows its screening as declined: ask the provider which is true"}
+	case !lost.Released:
+		return nil
 	}
 	steps, err := stepsToRelease(b.payload, last.Reference)
 	if err != nil {

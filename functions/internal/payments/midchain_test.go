@@ -1,12 +1,15 @@
 package payments_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -24,6 +27,12 @@ func (w *world) paysOut(messages int) idem.OperationID {
 // tearsBut loses everything but an operation's pending record, its row, and these of its messages.
 func (w *world) tearsBut(operation idem.OperationID, messages ...int) {
 	w.Helper()
+	w.tearsAndDamages(operation, func(*storage.Message) {}, messages...)
+}
+
+// tearsAndDamages is tearsBut where the messages that are left are not as they were.
+func (w *world) tearsAndDamages(operation idem.OperationID, damage func(*storage.Message), messages ...int) {
+	w.Helper()
 	record := w.recordOf(operation)
 	loaded, err := w.store.LoadResponse(w.Context(), record)
 	w.ok(err)
@@ -34,6 +43,7 @@ func (w *world) tearsBut(operation idem.OperationID, messages ...int) {
 	for _, n := range messages {
 		m, err := w.store.Message(w.Context(), operation.Message(n))
 		w.ok(err)
+		damage(m)
 		left = append(left, *m)
 	}
 	w.lose()
@@ -141,5 +151,61 @@ func TestAGivenUpPayoutThatTheProviderMadeIsLeftToAPerson(t *testing.T) {
 		w.tearsBut(payout, 1, 2)
 		succeeded := changedTo(func(o *payments.Shown) { o.Status = payments.StatusSucceeded })
 		w.leftTo(payout, succeeded(w.shown(payout)), payments.Told{}, payments.CodeDiffersFromSelf)
+	}, options{workerOnly: true})
+}
+
+// A destination that passed by its message, and did not by the provider, is paid out to by nobody: whatever is asked for.
+func TestAScreeningThatTheProviderShowsAsDeclinedIsLeftToAPerson(t *testing.T) {
+	onBoth(t, func(w *world) {
+		payout := w.paysOut(1)
+		w.tearsBut(payout, 1)
+		declined := changedTo(func(o *payments.Shown) { o.Status = payments.StatusDeclined })(w.shown(payout))
+		for _, finish := range []bool{false, true} {
+			w.leftTo(payout, declined, payments.Told{Finish: finish}, payments.CodeDiffersFromSelf)
+		}
+		w.finishes()
+		w.made(1, 0, 500)
+	}, options{workerOnly: true})
+}
+
+// A message that this release can't read, or that does not name what it made, does not say what followed it.
+func TestWhatFollowsAMessageThatSaysTooLittleIsLeftToAPerson(t *testing.T) {
+	for name, damage := range map[string]func(*storage.Message){
+		"its payload can't be read":        func(m *storage.Message) { m.Payload = []byte("{") },
+		"its payload is a later release's": func(m *storage.Message) { m.Payload = []byte(`{"version":99}`) },
+		"it has no screening":              func(m *storage.Message) { m.Reference = "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(w *world) {
+				payout := w.paysOut(1)
+				w.tearsAndDamages(payout, damage, 1)
+				_, err := w.restorer().Restore(w.Context(), payout, w.shown(payout), payments.Told{Finish: true})
+				var refused *payments.ByHandError
+				if !errors.As(err, &refused) || refused.Code != payments.CodePartlyThere || !strings.Contains(refused.Rule, "can't be made again") {
+					w.Errorf("%v; want %s", err, payments.CodePartlyThere)
+				}
+				w.finishes()
+				w.made(1, 0, 500)
+			}, options{workerOnly: true})
+		})
+	}
+}
+
+// A store that does not answer leaves nothing to a person: the command is repeated.
+func TestAChainThatIsTornInItsMiddleGoesOnOnceItsRecordCanBeRead(t *testing.T) {
+	onBoth(t, func(w *world) {
+		payout := w.paysOut(1)
+		w.tearsBut(payout, 1)
+		w.store.On(faulty.LoadResponse, 1, faulty.Refuse(storage.ErrThrottled))
+		finish := payments.Told{Finish: true}
+		if got, err := w.restorer().Restore(w.Context(), payout, w.shown(payout), finish); !errors.Is(err, storage.ErrThrottled) || errors.As(err, new(*payments.ByHandError)) {
+			w.Errorf("%q, %v; want the store's error", got, err)
+		}
+		if got, err := w.restorer().Restore(w.Context(), payout, w.shown(payout), finish); err != nil || got != "restored" {
+			w.Errorf("%q, %v; want restored", got, err)
+		}
+		w.finishes()
+		w.payOut("k", "iban_ok").want(201)
+		w.made(1, 1, 500)
 	}, options{workerOnly: true})
 }

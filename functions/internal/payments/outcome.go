@@ -238,7 +238,7 @@ func refusedBy(writes []idem.Write, failed []int) error {
 		case Debit:
 			short = &ByHandError{CodeFundsShort, fmt.Sprintf("account %s does not hold %d %s: it must have what it had before the payout", w.Account, w.Amount, w.Currency)}
 		case ReserveRefund:
-			short = &ByHandError{CodeFundsShort, fmt.Sprintf("payment %s has less left to refund than %d", w.Payment, w.Amount)}
+			short = &ByHandError{CodeFundsShort, fmt.Sprintf("payment %s has less left to refund than %d: compare it with its refunds (account compare), because a loss may have left the amount without the refund", w.Payment, w.Amount)}
 		default:
 			return &ByHandError{CodePartlyThere, "its row is there without its record, or without its message: inspect it"}
 		}

@@ -33,10 +33,8 @@ func (r Restorer) fromRecord(ctx context.Context, stored storage.Record, objects
 	if err != nil {
 		return storage.Commit{}, err
 	}
-	if lost.Released {
-		if b.steps, err = stepsToRelease(b.payload, lost.First.ID); err != nil {
-			return storage.Commit{}, err
-		}
+	if b.steps, err = lost.steps(b.payload); err != nil {
+		return storage.Commit{}, err
 	}
 	return r.beside(stored, loaded, b)
 }

@@ -89,6 +89,19 @@ func TestQueuesArePaged(t *testing.T) {
 	b.get(http.StatusBadRequest, "/queue/unknown?after=nonsense")
 }
 
+// A row that can't be read is shown beside the others, with the reason, and has no age.
+func TestQueueShowsARowThatCannotBeRead(t *testing.T) {
+	w := newWorld(t)
+	ids := []string{string(w.operation(deferred, dead).Message(1)), string(w.operation(deferred, dead).Message(1))}
+	w.advance(90 * time.Second)
+	b := w.served()
+	for _, path := range []string{"/queue/dead", "/"} {
+		w.store.Clear()
+		w.store.On(faulty.Message, 1, faulty.Refuse(&storage.MalformedError{Cause: errors.New("attribute st is missing")}))
+		b.shows(b.get(http.StatusOK, path), ">"+ids[0]+"<", ">"+ids[1]+"<", "attribute st is missing", "not known", "1 min 30 s")
+	}
+}
+
 // An operation's page has its picture, what is not recorded, its record, messages, the provider's objects, and what was done.
 func TestOperationPage(t *testing.T) {
 	w := newWorld(t)

@@ -19,7 +19,7 @@ type queueOf struct {
 	About string
 	Count operator.Count
 	Rows  []queueRow
-	// Oldest is the greatest age of the rows shown.
+	// Oldest is the greatest age of the rows shown; "" where no age is known.
 	Oldest string
 	Tenant string
 	// Next is the address of the rest; "" where there is none. Later says that this is not the begin.
@@ -99,11 +99,11 @@ func (c *Console) readQueue(ctx context.Context, queue operator.Queue, tenant, a
 	now, oldest := c.now(), time.Duration(0)
 	for _, l := range list.Rows {
 		row := rowOf(l, now)
-		oldest = max(oldest, now.Sub(row.Made))
 		q.Rows = append(q.Rows, row)
-	}
-	if len(q.Rows) > 0 {
-		q.Oldest = span(oldest)
+		if !row.Made.IsZero() {
+			oldest = max(oldest, now.Sub(row.Made))
+			q.Oldest = span(oldest)
+		}
 	}
 	if list.Next != "" {
 		q.Next = "/queue/" + string(queue) + "?" + url.Values{"tenant": {tenant}, "after": {list.Next}}.Encode()
@@ -112,17 +112,21 @@ func (c *Console) readQueue(ctx context.Context, queue operator.Queue, tenant, a
 }
 
 func rowOf(l operator.Listed, now time.Time) queueRow {
-	row := queueRow{Tenant: l.Tenant}
+	row := queueRow{ID: l.ID(), Operation: operationOf(l.ID()), Tenant: l.Tenant}
 	var open time.Time
 	switch {
 	case l.Message != nil:
 		m := l.Message
-		row.ID, row.Operation, row.State, row.What, row.Last = string(m.ID), operationOf(string(m.ID)), string(m.State), m.Topic, m.LastOutcome
+		row.State, row.What, row.Last = string(m.State), m.Topic, m.LastOutcome
 		row.Tone, row.Made, open = toneOfMessage(m.State), m.CreatedAt, m.OpenSince
 	case l.Record != nil:
 		r := l.Record
-		row.ID, row.Operation, row.State, row.What, row.Last = string(l.Operation), string(l.Operation), string(r.State), r.Operation, r.LastError
+		row.State, row.What, row.Last = string(r.State), r.Operation, r.LastError
 		row.Tone, row.Made, open = toneOfRecord(r.State), r.CreatedAt, r.CreatedAt
+	default:
+		row.State, row.Tone, row.Last = "can't be read", bad, l.Unreadable
+		row.What, row.Age = "not known", "not known"
+		return row
 	}
 	row.Age = span(now.Sub(row.Made))
 	if !open.IsZero() {

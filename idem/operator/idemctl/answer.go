@@ -151,18 +151,20 @@ func dueFor(unknown bool) string {
 
 // listed are the cells of a row of a list. Seen begins with the state.
 func (t *table) listed(row operator.Listed, short func(string) string) []string {
-	if m := row.Message; m != nil {
-		return []string{t.at(row.At), row.Tenant, short(string(m.ID)), m.Topic, or(m.LastOutcome), string(m.Seen)}
+	cells := []string{t.at(row.At), row.Tenant, short(row.ID())}
+	switch m, r := row.Message, row.Record; {
+	case m != nil:
+		return append(cells, m.Topic, or(m.LastOutcome), string(m.Seen))
+	case r != nil:
+		return append(cells, r.Operation, or(r.LastError), string(r.Seen))
 	}
-	return []string{t.at(row.At), row.Tenant, short(string(row.Operation)), row.Record.Operation, or(row.Record.LastError), string(row.Record.Seen)}
+	return append(cells, "can't be read", row.Unreadable, or(""))
 }
 
 func (t *table) list(l operator.List) {
 	ids := make([]string, len(l.Rows))
 	for i, row := range l.Rows {
-		if ids[i] = string(row.Operation); row.Message != nil {
-			ids[i] = string(row.Message.ID)
-		}
+		ids[i] = row.ID()
 	}
 	short := t.shortening(ids)
 	rows := make([][]string, len(l.Rows))

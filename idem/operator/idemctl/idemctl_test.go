@@ -74,6 +74,19 @@ func TestDead(t *testing.T) {
 	w.transcript()
 }
 
+// A row that can't be read is listed beside the others, with the reason.
+func TestListShowsARowThatCannotBeRead(t *testing.T) {
+	w := newWorld(t)
+	ids := []string{string(w.operation("acme", deferred, dead)) + ".1", string(w.operation("bolt", deferred, dead)) + ".1"}
+	w.store.On(faulty.Message, 1, faulty.Refuse(&storage.MalformedError{Cause: errors.New("attribute st is missing")}))
+	out, _ := w.types(0, "list", "dead", "--wide")
+	for _, want := range append(ids, "can't be read", "attribute st is missing", "payments.charges") {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
 // After a restore: the instant is set once, moves later only, and never far ahead.
 func TestRefuseBefore(t *testing.T) {
 	w := newWorld(t)

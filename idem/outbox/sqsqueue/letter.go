@@ -31,11 +31,12 @@ const (
 // letter is a message of the dead-letter queue.
 type letter struct {
 	id, receipt string
-	sentAt      time.Time
-	group       string // the tenant's, of a wake-up
-	kind        LetterKind
-	dead        outbox.DeadLetter // of a dead message; of a wake-up its Message
-	detail      string
+	// sentAt is when it was put into the queue, and receivedAt when somebody first received it, both by the queue's clock.
+	sentAt, receivedAt time.Time
+	group              string // the tenant's, of a wake-up
+	kind               LetterKind
+	dead               outbox.DeadLetter // of a dead message; of a wake-up its Message
+	detail             string
 }
 
 // letterBody has the members that tell the kinds apart. Lambda writes DDBStreamBatchInfo and requestContext to the failure
@@ -56,12 +57,16 @@ type letterBody struct {
 // readLetter never fails: what it does not know is [LetterUnknown].
 func readLetter(m types.Message) letter {
 	attribute := func(name types.MessageSystemAttributeName) string { return m.Attributes[string(name)] }
+	at := func(name types.MessageSystemAttributeName) time.Time {
+		if ms, err := strconv.ParseInt(attribute(name), 10, 64); err == nil {
+			return time.UnixMilli(ms).UTC()
+		}
+		return time.Time{}
+	}
 	l := letter{
 		id: aws.ToString(m.MessageId), receipt: aws.ToString(m.ReceiptHandle), kind: LetterUnknown,
-		group: attribute(types.MessageSystemAttributeNameMessageGroupId),
-	}
-	if sent, err := strconv.ParseInt(attribute(types.MessageSystemAttributeNameSentTimestamp), 10, 64); err == nil {
-		l.sentAt = time.UnixMilli(sent).UTC()
+		group:  attribute(types.MessageSystemAttributeNameMessageGroupId),
+		sentAt: at(types.MessageSystemAttributeNameSentTimestamp), receivedAt: at(types.MessageSystemAttributeNameApproximateFirstReceiveTimestamp),
 	}
 	var body letterBody
 	if json.Unmarshal([]byte(aws.ToString(m.Body)), &body) != nil {
@@ -99,7 +104,8 @@ const (
 	// LetterLeft: nothing was done, and it is still in the queue: a dry run, a body that nobody knows, or a further copy of
 	// one whose first letter may be gone.
 	LetterLeft LetterAction = "left"
-	// LetterFailed: the error says why. It is still in the queue, and the next run tries again.
+	// LetterFailed: the error says why: its redrive failed, or its message died again in this run. It is still in the queue, and the next run
+	// tries again.
 	LetterFailed LetterAction = "failed"
 )
 

@@ -49,6 +49,8 @@ type RedriveReport struct {
 //   - a further copy of a message whose redrive failed in this run is deleted, once the run has made sure that the first one
 //     stays: a redrive that can't settle what the message keeps puts a copy of it into this very queue, and would be asked
 //     for again and again;
+//   - a letter that came after its message was dealt with in this run is left, with an error: a message that dies as soon as it is
+//     redriven would be redriven again and again. The queue's own times tell it from an older copy, which is given to redrive;
 //   - a wake-up is sent again: it changes nothing where nothing is due;
 //   - records that a stream gave up are acknowledged: the sweep offers what they were about;
 //   - a body that nobody knows is left.
@@ -60,7 +62,10 @@ func (q *Queue) Redrive(ctx context.Context, opts RedriveOptions, redrive func(c
 	if err := opts.validate(redrive != nil); err != nil {
 		return RedriveReport{}, err
 	}
-	r := &redriving{Queue: q, opts: opts, redrive: redrive, letters: []Redriven{}, seen: map[string]bool{}, failed: map[idem.MessageID]string{}}
+	r := &redriving{
+		Queue: q, opts: opts, redrive: redrive, letters: []Redriven{}, seen: map[string]bool{}, failed: map[idem.MessageID]string{},
+		done: map[idem.MessageID]time.Time{},
+	}
 	err := r.run(ctx)
 	r.release(context.WithoutCancel(ctx))
 	return RedriveReport{Letters: r.letters, More: len(r.letters) == opts.Max}, err
@@ -87,7 +92,14 @@ type redriving struct {
 	seen    map[string]bool
 	failed  map[idem.MessageID]string // whose redrive failed: the receipt handle of the letter that stays
 	left    []string                  // receipt handles of what stays in the queue
+	// latest is the latest time of the queue's own clock that this run has heard of, and done what it was when a message was first dealt
+	// with: whatever of its letters came before that is no later, and what comes after it is.
+	latest time.Time
+	done   map[idem.MessageID]time.Time
 }
+
+// errAgain: no run redrives a message twice.
+var errAgain = errors.New("sqsqueue: its message was dealt with in this run, and this letter came after that: look at the message, which may be dead again")
 
 func (r *redriving) run(ctx context.Context) error {
 	for len(r.letters) < r.opts.Max {
@@ -123,6 +135,7 @@ func (r *redriving) receive(ctx context.Context, most int) ([]letter, error) {
 		QueueUrl: &r.deadURL, MaxNumberOfMessages: int32(most), WaitTimeSeconds: pollSeconds, VisibilityTimeout: int32(r.opts.Visibility / time.Second),
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{
 			types.MessageSystemAttributeNameSentTimestamp, types.MessageSystemAttributeNameMessageGroupId,
+			types.MessageSystemAttributeNameApproximateFirstReceiveTimestamp,
 		},
 	})
 	if err != nil {
@@ -131,6 +144,7 @@ func (r *redriving) receive(ctx context.Context, most int) ([]letter, error) {
 	letters := make([]letter, len(out.Messages))
 	for i, m := range out.Messages {
 		letters[i] = readLetter(m)
+		r.latest = later(r.latest, later(letters[i].sentAt, letters[i].receivedAt))
 	}
 	return letters, nil
 }
@@ -155,10 +169,7 @@ func (r *redriving) letter(ctx context.Context, l letter) Redriven {
 		}
 		action = LetterRepeated
 	case l.kind == LetterDeadMessage:
-		if err = r.redrive(ctx, l.dead); errors.Is(err, outbox.ErrMessageGone) {
-			action, err = LetterGone, nil
-		}
-		if err != nil {
+		if action, err = r.dead(ctx, l); err != nil {
 			r.failed[l.dead.Message] = l.receipt
 		}
 	}
@@ -170,6 +181,32 @@ func (r *redriving) letter(ctx context.Context, l letter) Redriven {
 		err = fmt.Errorf("sqsqueue: the action is done, but the dead letter could not be deleted: %w", err)
 	}
 	return l.redriven(action, err)
+}
+
+// dead deals with the copy of a dead message.
+func (r *redriving) dead(ctx context.Context, l letter) (LetterAction, error) {
+	id := l.dead.Message
+	at, done := r.done[id]
+	if done && l.sentAt.After(at) {
+		return LetterFailed, errAgain
+	}
+	switch err := r.redrive(ctx, l.dead); {
+	case errors.Is(err, outbox.ErrMessageGone):
+		return LetterGone, nil
+	case err != nil:
+		return LetterFailed, err
+	}
+	if !done {
+		r.done[id] = r.latest
+	}
+	return LetterRedriven, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // holds says that the letter is still this run's, and holds it for as long again. Once its visibility is over, another run may have

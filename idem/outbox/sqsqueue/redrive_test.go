@@ -318,6 +318,36 @@ func TestARedriveThatBuriesAgainLeavesOneLetter(t *testing.T) {
 	want(t, eventually(t, p, 1), map[string]int{"dead_message redriven": 1})
 }
 
+// A message that dies again as soon as it is redriven is tried once in a run: its new letter stays, and says so. Copies from before the
+// redrive are given to it, which finds that the message is not dead.
+func TestAMessageThatDiesAgainIsRedrivenOnceInARun(t *testing.T) {
+	p := newPair(t)
+	p.put(t, "", letterOfDead, letterOfDead)
+	tries := 0
+	diesAgain := func(context.Context, outbox.DeadLetter) error {
+		if tries++; tries == 1 || tries == 3 { // it was dead
+			p.put(t, "", letterOfDead)
+		}
+		return nil
+	}
+	for run, counts := range []map[string]int{{"dead_message redriven": 2, "dead_message failed": 1}, {"dead_message redriven": 1, "dead_message failed": 1}} {
+		report, err := p.Redrive(t.Context(), sqsqueue.RedriveOptions{Max: 20}, diesAgain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, report, counts)
+		if tries != run+2 {
+			t.Errorf("%d tries in %d runs", tries, run+1)
+		}
+		for _, l := range report.Letters {
+			if l.Action == sqsqueue.LetterFailed && !strings.Contains(l.Error, "dealt with in this run") {
+				t.Errorf("%+v", l)
+			}
+		}
+	}
+	want(t, eventually(t, p, 1), map[string]int{"dead_message redriven": 1})
+}
+
 // A run that takes longer than its letters are hidden for does not delete a further copy: another run may have taken the first letter for
 // one, and deleted it.
 func TestALongRedriveLeavesTheOnlyLetter(t *testing.T) {
