@@ -51,6 +51,8 @@ func (e *Engine) bars(ctx context.Context, op *Operation, req Request) error {
 	if req.OneOff || op.SafeToRunAgain {
 		return nil
 	}
+	ctx, cancel := e.inTime(ctx)
+	defer cancel()
 	before, err := e.loss.At(ctx)
 	if err != nil {
 		return unavailable(fmt.Errorf("%w: %w", ErrLossUnread, err))

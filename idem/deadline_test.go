@@ -53,6 +53,39 @@ func TestAStoreInTroubleIsAnsweredBeforeTheDeadline(t *testing.T) {
 	}
 }
 
+// The same of a process that has asked the store nothing yet, such as which secret its records are named with, and of the status.
+func TestAStoreThatHangsFromTheStartIsAnsweredBeforeTheDeadline(t *testing.T) {
+	answered := func(t *testing.T, what string, deadline time.Duration, asked func(ctx context.Context, w *world, id idem.OperationID) error) {
+		t.Run(fmt.Sprintf("%s, %v", what, deadline), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				id := w.do(w.register(kinds[0]), request("{}"), w.handler(201)).OperationID
+				w.engineOf(store, idem.Config{KillsAtDeadline: true})
+				store.Each(func(faulty.Call) faulty.Fault { return hang })
+				ctx, cancel := context.WithTimeout(t.Context(), deadline)
+				defer cancel()
+				began := time.Now()
+				err := asked(ctx, w, id)
+				if took := time.Since(began); took >= deadline || !errors.As(err, new(*idem.UnavailableError)) {
+					t.Errorf("%v after %v", err, took)
+				}
+			})
+		})
+	}
+	for _, deadline := range []time.Duration{time.Second, 3 * time.Second, 5 * time.Second, 8 * time.Second} {
+		for _, op := range kinds {
+			answered(t, fmt.Sprintf("%s read first %v", op.Kind, op.ReadFirst), deadline, func(ctx context.Context, w *world, _ idem.OperationID) error {
+				_, err := w.register(op).Do(ctx, request("{}"), w.handler(201))
+				return err
+			})
+		}
+		answered(t, "status", deadline, func(ctx context.Context, w *world, id idem.OperationID) error {
+			_, err := w.engine.Status(ctx, "t", id)
+			return err
+		})
+	}
+}
+
 // The same of a replay: neither the record nor its response is waited for beyond the deadline.
 func TestAReplayThatHangsIsAnsweredBeforeTheDeadline(t *testing.T) {
 	for _, call := range []faulty.Call{faulty.Get, faulty.Insert, faulty.LoadResponse} {

@@ -196,6 +196,8 @@ func (o *Registered) Lookup(ctx context.Context, req Request) (*Result, error) {
 // or another incarnation's, or where it has expired or been given up and its key is free. It returns an [*ExpiredError] while the policy keeps an expired record as gone, an
 // [*UnavailableError], a [*QuotaError] or [storage.ErrErased].
 func (e *Engine) Status(ctx context.Context, tenant string, id OperationID) (*storage.Record, error) {
+	ctx, cancel := e.inTime(ctx)
+	defer cancel()
 	r, err := e.limitedStatus(ctx, tenant, id)
 	if err != nil {
 		e.tellStatus(ctx, tenant, id, err)
@@ -249,7 +251,8 @@ const lastPoll = 250 * time.Millisecond
 
 // Await polls the status of an operation until it is final or the wait is over, and returns it as [Engine.Status] does,
 // without asking the quota of look-ups. The polls are jittered and back off from 50 ms to 1 s. Where too many wait already
-// (Config.WaitsMax, Config.WaitsPerTenantMax), or the tenant is over its quota of waits, it returns at once what there is. A poll that the
+// (Config.WaitsMax, Config.WaitsPerTenantMax), or the tenant is over its quota of waits, it returns at once what there is, and so without a
+// wait. A poll that the
 // store has not answered 250 ms after the wait is an [*UnavailableError].
 func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait time.Duration) (*storage.Record, error) {
 	ctx, cancel := e.timers.WithTimeout(ctx, wait+lastPoll)
@@ -257,7 +260,7 @@ func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait 
 	clock := e.now()
 	until := clock.Add(wait)
 	r, err := e.status(ctx, tenant, id)
-	if err != nil || r == nil || r.State.Final() {
+	if err != nil || r == nil || r.State.Final() || wait <= 0 {
 		return r, err
 	}
 	leave, may := e.mayWait(ctx, tenant)
@@ -285,6 +288,17 @@ func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait 
 
 // now is the clock in the resolution that is stored.
 func (e *Engine) now() time.Time { return e.cfg.Now().UTC().Truncate(time.Millisecond) }
+
+// inTime bounds what is asked for a request beside its execution's own reads and writes, of the store and of the quota. It ends a little
+// before the caller's deadline: where nobody answers, the caller is told so before the platform ends the process.
+func (e *Engine) inTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, bounded := ctx.Deadline()
+	if !bounded {
+		return ctx, func() {}
+	}
+	left := time.Until(deadline)
+	return e.timers.WithTimeout(ctx, left-min(e.cfg.AnswerMargin, left/8)/2)
+}
 
 func (e *Engine) get(ctx context.Context, key storage.RecordKey, within time.Duration) (*storage.Record, error) {
 	ctx, cancel := e.timers.WithTimeout(ctx, within)

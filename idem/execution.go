@@ -86,20 +86,22 @@ func (x *execution) begins(ctx context.Context, began protocol.Instant) protocol
 // drive drives the machine to its end: one action, one call.
 func (x *execution) drive(ctx context.Context, in protocol.Input, handler Handler) (protocol.Say, error) {
 	detached := context.WithoutCancel(ctx) // a client that hangs up changes nothing about what was begun
+	asking, cancel := x.engine.inTime(ctx)
+	defer cancel()
 	defer x.endWait()
 	for {
 		a := x.next(ctx, in)
 		if a.Do == protocol.Tell {
 			return a.Say, nil
 		}
-		if err := x.engine.CheckScopeSecret(ctx); err != nil {
+		if err := x.engine.CheckScopeSecret(asking); err != nil {
 			return protocol.Say{}, err
 		}
 		switch a.Do {
 		case protocol.Read:
 			in = x.look(ctx, detached, a)
 		case protocol.Admit:
-			in = x.admit(ctx)
+			in = x.admit(asking)
 		case protocol.Send:
 			in = x.sendOwn(detached, a)
 		case protocol.Run:

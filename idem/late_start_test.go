@@ -138,3 +138,29 @@ func TestAHandlerWithAShortTimeStartsAfterASlowReserve(t *testing.T) {
 		})
 	}
 }
+
+// docs/semantics.md "Observe mode": a request that is only observed is executed all the same, so that its key is recorded where the store
+// answers, however little time is left: without a record the release that enforces would execute its retry.
+func TestAnObservedRequestWithoutTimeIsRecorded(t *testing.T) {
+	const deadline = 6 * time.Second
+	late := 0
+	for reply := 50 * time.Millisecond; reply < deadline; reply += 50 * time.Millisecond {
+		bubble(t, func(t *testing.T) {
+			w, store := newFaultyWorld(t)
+			observed := w.register(idem.Operation{Kind: idem.KindWrapped, ReadFirst: true, Policy: idem.Observe(idem.IETF())})
+			store.On(faulty.Get, 1, replyAfter(reply))
+			ctx, cancel := context.WithTimeout(t.Context(), deadline)
+			defer cancel()
+			_, err := observed.Do(ctx, request("{}"), w.effect(201, "done"))
+			if !errors.Is(err, idem.ErrNoTime) || reply >= deadline/2 { // of a short time the handler has half: then not even that is left
+				return
+			}
+			late++
+			w.engineOf(store, idem.Config{})
+			w.want(w.do(w.register(idem.Operation{Kind: idem.KindWrapped}), request("{}"), w.effect(201, "again")), idem.OutcomeUnknown, 0, "")
+		})
+	}
+	if late == 0 {
+		t.Error("no request was late: the test shows nothing")
+	}
+}

@@ -50,10 +50,7 @@ const endShown = time.Minute
 // nil if no operation is deferred.
 func (m *Middleware) Status(messages Messages) http.Handler {
 	return m.Read(func(ctx context.Context, r *Request) (idem.Response, error) {
-		record, state, err := m.shown(ctx, messages, r, nil)
-		if errors.Is(err, errChain) { // it may have ended between the two reads
-			record, state, err = m.shown(ctx, messages, r, record)
-		}
+		record, state, err := m.shown(ctx, messages, r)
 		if errors.Is(err, errChain) { // a loss has torn its transaction: nobody else finds it
 			m.cfg.Logger.ErrorContext(ctx, "outbox.message_gone", "operation", record.Operation, "tenant", record.Tenant,
 				"operation_id", record.OperationID, "alarm", true)
@@ -75,19 +72,24 @@ func (m *Middleware) Status(messages Messages) http.Handler {
 
 // shown reads the operation that a request names, and what clients call its state; nil where the identity has none of that name. Its error
 // is errChain, beside the record, where the record waits for a message that is not there. A process may be frozen between the two reads, for
-// as long as it takes the operation to end. So such a record is read once more, after its messages: seen is what it was before them. Only
-// one that nobody has written since is torn.
-func (m *Middleware) shown(ctx context.Context, messages Messages, r *Request, seen *storage.Record) (*storage.Record, string, error) {
+// as long as it takes the operation to end. So such a record is read once more, after its messages: only one that nobody has written since
+// is torn. That is no further look-up of the client's, and asks no quota.
+func (m *Middleware) shown(ctx context.Context, messages Messages, r *Request) (*storage.Record, string, error) {
 	path := r.HTTP.URL.Path
-	record, err := m.engine.Status(ctx, r.Identity.Tenant, idem.OperationID(path[strings.LastIndexByte(path, '/')+1:]))
-	if err != nil || record == nil || record.Principal != "" && record.Principal != r.Identity.Principal {
-		return nil, "", err
+	id := idem.OperationID(path[strings.LastIndexByte(path, '/')+1:])
+	record, err := m.engine.Status(ctx, r.Identity.Tenant, id)
+	for err == nil && record != nil && (record.Principal == "" || record.Principal == r.Identity.Principal) {
+		state, err := m.operationState(ctx, messages, *record)
+		if !errors.Is(err, errChain) {
+			return record, state, err
+		}
+		seen := *record
+		record, err = m.engine.Await(ctx, r.Identity.Tenant, id, 0)
+		if err == nil && record != nil && record.Revision == seen.Revision {
+			return record, "", errChain
+		}
 	}
-	if seen != nil && record.Revision == seen.Revision {
-		return record, "", errChain
-	}
-	state, err := m.operationState(ctx, messages, *record)
-	return record, state, err
+	return nil, "", err
 }
 
 // operationState is what clients call the state of a record, together with the message that it waits for. What was only

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -267,5 +268,36 @@ func TestAnOperationThatEndsWhileItsStatusIsReadIsWhole(t *testing.T) {
 		if strings.Contains(a.log.String(), "outbox.message_gone") {
 			t.Errorf("%s: the log is %s", name, a.log)
 		}
+	}
+}
+
+// lookUps is a quota with so many look-ups left.
+type lookUps struct {
+	usedUp
+	left *int
+}
+
+func (l lookUps) LookUp(context.Context, string) error {
+	if *l.left--; *l.left < 0 {
+		return &idem.QuotaError{Limit: "look-ups per second", RetryAfter: time.Second}
+	}
+	return nil
+}
+
+// The second look at a torn operation is the server's: a tenant that has used up its look-ups rings the alarm all the same.
+func TestATornOperationIsToldOfWithTheLastLookUp(t *testing.T) {
+	a := newAPI(t, nil)
+	left := 1
+	var err error
+	if a.engine, err = idem.New(a.mem, idem.Config{Quota: lookUps{left: &left}}); err != nil {
+		t.Fatal(err)
+	}
+	if a.mw, err = middleware.New(a.engine, middleware.Config{Identify: identify, Logger: slog.New(slog.NewJSONHandler(a.log, nil))}); err != nil {
+		t.Fatal(err)
+	}
+	a.mux.Handle("GET /v1/operations/{id}", a.mw.Status(chain{}))
+	r := a.status(a.stored("k", func(*storage.Record) {}), "tenant-a")
+	if r.StatusCode != 500 || !strings.Contains(a.log.String(), `"msg":"outbox.message_gone"`) {
+		t.Errorf("%d %s, the log is %s", r.StatusCode, r.body, a.log)
 	}
 }

@@ -80,7 +80,7 @@ func (x Execution) busy(r Record, now Instant) (Execution, Action) {
 func (x Execution) reserve(now Instant, c *Config) (Execution, Action) {
 	x.Held = reserved(c, x.Request.Incarnation.Plus(uint64(x.Holds)), x.Owner, x.Plan.LeaseUntil)
 	switch {
-	case x.late(now, c):
+	case x.late(now, c) && !c.Observed: // what is observed is executed all the same, and its key has to say so
 		return x.giveUp(Say{Code: Late}, NoReason, now, c)
 	case !c.Kind.leases():
 		x.Holding = false
@@ -96,7 +96,7 @@ func (x Execution) takeOver(r Record, now Instant, c *Config) (Execution, Action
 		return x.tell(Say{Code: Vacant})
 	case x.Request.Barred:
 		return x.tell(Say{Code: Unavailable})
-	case x.late(now, c):
+	case x.late(now, c) && !c.Observed:
 		return x.giveUp(Say{Code: Late}, NoReason, now, c)
 	}
 	next := takenOver(r, c, x.Owner, x.Plan.LeaseUntil)
