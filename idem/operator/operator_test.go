@@ -259,10 +259,23 @@ func TestRedriveLetter(t *testing.T) {
 	w := newWorld(t)
 	m, done := w.message("acme", dead), w.message("acme", func(m *storage.Message) { m.State, m.DoneAt = storage.MessageDelivered, noon })
 	for range 2 {
-		w.ok(w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: m.ID}, because("")))
-		w.ok(w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: done.ID}, because("")))
+		w.ok(w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: m.ID}, false, because("")))
+		w.ok(w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: done.ID}, true, because("")))
 	}
 	if len(w.audit.entries) != 1 || w.stateOf(m.ID) != storage.MessageUnknown {
+		t.Errorf("message %s, log %+v", w.stateOf(m.ID), w.audit.entries)
+	}
+}
+
+// docs/operator.md: no run redrives a message twice. A further letter of it goes where the message is not dead, and stays where it is again.
+func TestAFurtherLetterRedrivesNothing(t *testing.T) {
+	w := newWorld(t)
+	m, done := w.message("acme", dead), w.message("acme", func(m *storage.Message) { m.State, m.DoneAt = storage.MessageDelivered, noon })
+	w.ok(w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: done.ID}, true, because("")))
+	if err := w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: m.ID}, true, because("")); !operator.Refused(err) || !strings.Contains(err.Error(), "dead again") {
+		t.Errorf("%v, want to hear that it is dead again", err)
+	}
+	if len(w.audit.entries) != 0 || w.stateOf(m.ID) != storage.MessageDead {
 		t.Errorf("message %s, log %+v", w.stateOf(m.ID), w.audit.entries)
 	}
 }
@@ -272,12 +285,12 @@ func TestRedriveLetter(t *testing.T) {
 func TestALetterOfAMessageThatIsNotThereIsNotRedriven(t *testing.T) {
 	w := newWorld(t)
 	gone := outbox.DeadLetter{Message: w.message("acme", dead).OperationID.Message(9)}
-	if err := w.desk.RedriveLetter(t.Context(), gone, because("")); !errors.Is(err, outbox.ErrMessageGone) {
+	if err := w.desk.RedriveLetter(t.Context(), gone, false, because("")); !errors.Is(err, outbox.ErrMessageGone) {
 		t.Errorf("%v, want to hear that it is gone", err)
 	}
 	_, err := w.store.SetRefuseBefore(t.Context(), noon)
 	w.ok(err)
-	if err := w.desk.RedriveLetter(t.Context(), gone, because("")); err == nil || errors.Is(err, outbox.ErrMessageGone) || !operator.Refused(err) {
+	if err := w.desk.RedriveLetter(t.Context(), gone, false, because("")); err == nil || errors.Is(err, outbox.ErrMessageGone) || !operator.Refused(err) {
 		t.Errorf("after a loss: %v, want to keep its letter", err)
 	}
 	if len(w.audit.entries) != 0 {
