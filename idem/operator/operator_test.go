@@ -224,6 +224,11 @@ func TestAnUnknownRecordIsReleasedOnceItsAbsenceIsProof(t *testing.T) {
 		want storage.State
 	}{{w.now, storage.StateUnknown}, {proof.Add(-time.Millisecond), storage.StateUnknown}, {proof, storage.StateFailedRetryable}} {
 		w.now = c.at
+		tried := because(operator.SeenRecord(r))
+		tried.DryRun = true
+		if _, err := w.desk.Release(t.Context(), r.OperationID, tried); errors.Is(err, operator.ErrRefused) != c.at.Before(proof) {
+			t.Errorf("at %v a dry run says %v", c.at.Sub(noon), err)
+		}
 		result, err := w.desk.Release(t.Context(), r.OperationID, because(operator.SeenRecord(r)))
 		if early := c.at.Before(proof); early != (result.State == operator.EntryRefused) || early != errors.Is(err, operator.ErrRefused) || w.recordState(r.Key) != c.want {
 			t.Errorf("at %v: %+v, %v; the record is %s, want %s", c.at.Sub(noon), result, err, w.recordState(r.Key), c.want)
