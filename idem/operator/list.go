@@ -71,8 +71,9 @@ var always = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // List shows what stands in a queue, oldest first within each shard, of one tenant or, where that is empty, of all; after is
 // empty, or another list's Next. What stayed where it was is shown once; what came or moved meanwhile may be missing, or be
-// shown again. A row that can't be read is shown as far as the index has it, and hides no other. It costs what stands there, not what the
-// tables hold: a listing of the sparse indexes, and a strong read of each row shown.
+// shown again. A row that can't be read is shown as far as the index has it, and hides no other. Where a tenant's key can't be fetched within a
+// second, the list shows the tenant's other rows so too, and does not wait again; after 30 s of such waits it shows so all further rows. It
+// costs what stands there, not what the tables hold: a listing of the sparse indexes, and a strong read of each row shown.
 func (d *Desk) List(ctx context.Context, queue Queue, tenant string, limit int, after string) (List, error) {
 	if limit < 1 || limit > ListMax {
 		return List{}, &InvalidError{"limit", fmt.Sprintf("must be 1..%d", ListMax)}
@@ -139,6 +140,48 @@ type listing struct {
 	count bool
 	here  position
 	list  List
+	keys  keyless
+}
+
+// keyless is how long a list has waited for keys that could not be fetched.
+type keyless struct {
+	tenants map[string]tenantKeyless
+	total   time.Duration
+}
+
+type tenantKeyless struct {
+	waited time.Duration
+	err    error
+}
+
+const (
+	// tenantKeyWait is for how long a list waits at least for one tenant's key before it stops asking. A key that is refused at once is asked
+	// for again: the tenant's other rows may have another one.
+	tenantKeyWait = time.Second
+	// keyWait is the same for all tenants: three of them, where a key is waited for as long as idemctl does.
+	keyWait = 30 * time.Second
+)
+
+// read reads a row of the tenant, unless it would wait for a key as other rows did: else the caller's time is over before the list is shown.
+func (l *listing) read(tenant string, row func() error) error {
+	failed := l.keys.tenants[tenant]
+	switch {
+	case failed.waited >= tenantKeyWait:
+		return failed.err
+	case l.keys.total >= keyWait:
+		return fmt.Errorf("%w: it was not asked for, because the keys of other tenants could not be fetched in time: list this tenant alone", storage.ErrKeyUnavailable)
+	}
+	began := l.desk.cfg.Now()
+	err := row()
+	if errors.Is(err, storage.ErrKeyUnavailable) {
+		waited := l.desk.cfg.Now().Sub(began)
+		if l.keys.tenants == nil {
+			l.keys.tenants = map[string]tenantKeyless{}
+		}
+		l.keys.tenants[tenant] = tenantKeyless{failed.waited + waited, err}
+		l.keys.total += waited
+	}
+	return err
 }
 
 const listPage = 100
@@ -154,7 +197,11 @@ func (l *listing) messages(ctx context.Context, queue string, until time.Time) e
 			l.list.Rows = append(l.list.Rows, Listed{At: ref.At, Operation: operationIn(string(ref.ID))})
 			return nil
 		}
-		m, err := store.Message(ctx, ref.ID)
+		var m *storage.Message
+		err := l.read(ref.Tenant, func() (err error) {
+			m, err = store.Message(ctx, ref.ID)
+			return err
+		})
 		if unreadable(err) {
 			l.list.Rows = append(l.list.Rows, Listed{At: ref.At, Tenant: ref.Tenant, MessageID: ref.ID, Unreadable: err.Error()})
 			return nil
@@ -181,7 +228,11 @@ func (l *listing) records(ctx context.Context, queue string, until time.Time) er
 			l.list.Rows = append(l.list.Rows, Listed{At: ref.At, Operation: ref.OperationID})
 			return nil
 		}
-		r, err := store.Get(ctx, ref.Key)
+		var r *storage.Record
+		err := l.read(ref.Tenant, func() (err error) {
+			r, err = store.Get(ctx, ref.Key)
+			return err
+		})
 		if unreadable(err) {
 			l.list.Rows = append(l.list.Rows, Listed{At: ref.At, Tenant: ref.Tenant, Operation: ref.OperationID, Unreadable: err.Error()})
 			return nil

@@ -97,10 +97,10 @@ func TestNothingIsChangedBeforeItIsKnownUpToWhenDataWasLost(t *testing.T) {
 		}
 		unchanged(name)
 	}
-	if err := w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: given.ID}, because("")); !operator.Refused(err) {
+	if err := w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: given.ID}, false, because("")); !operator.Refused(err) {
 		t.Errorf("its letter: %v", err)
 	}
-	if err := w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: waits.OperationID.Message(9)}, because("")); !operator.Refused(err) { // it would be deleted
+	if err := w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: waits.OperationID.Message(9)}, false, because("")); !operator.Refused(err) { // it would be deleted
 		t.Errorf("the letter of a message that is not there: %v", err)
 	}
 	unchanged("letters")

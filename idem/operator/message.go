@@ -135,9 +135,10 @@ func (d *Desk) ReconcileMessage(ctx context.Context, id idem.MessageID, ch Chang
 }
 
 // RedriveLetter is what a copy in the dead-letter queue asks for: the message is redriven as it stands, and one that is not dead any more
-// needs nothing. One that is not there is [outbox.ErrMessageGone]. Where data may have been lost it is refused: the message may be, and its
+// needs nothing. again says that another letter of the message was dealt with in the same run: the message is not redriven then, and one that
+// is dead is [ErrRefused]. One that is not there is [outbox.ErrMessageGone]. Where data may have been lost it is refused: the message may be, and its
 // letter names it.
-func (d *Desk) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, ch Change) error {
+func (d *Desk) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, again bool, ch Change) error {
 	m, err := d.cfg.Store.Message(ctx, letter.Message)
 	switch {
 	case err != nil:
@@ -146,6 +147,8 @@ func (d *Desk) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, ch C
 		return d.gone(ctx)
 	case m.State != storage.MessageDead:
 		return nil
+	case again:
+		return fmt.Errorf("%w: its message was dealt with in this run, and is dead again: look at the message", ErrRefused)
 	}
 	ch.Seen = SeenMessage(*m)
 	_, err = d.Redrive(ctx, letter.Message, ch)

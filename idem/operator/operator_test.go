@@ -224,6 +224,11 @@ func TestAnUnknownRecordIsReleasedOnceItsAbsenceIsProof(t *testing.T) {
 		want storage.State
 	}{{w.now, storage.StateUnknown}, {proof.Add(-time.Millisecond), storage.StateUnknown}, {proof, storage.StateFailedRetryable}} {
 		w.now = c.at
+		tried := because(operator.SeenRecord(r))
+		tried.DryRun = true
+		if _, err := w.desk.Release(t.Context(), r.OperationID, tried); errors.Is(err, operator.ErrRefused) != c.at.Before(proof) {
+			t.Errorf("at %v a dry run says %v", c.at.Sub(noon), err)
+		}
 		result, err := w.desk.Release(t.Context(), r.OperationID, because(operator.SeenRecord(r)))
 		if early := c.at.Before(proof); early != (result.State == operator.EntryRefused) || early != errors.Is(err, operator.ErrRefused) || w.recordState(r.Key) != c.want {
 			t.Errorf("at %v: %+v, %v; the record is %s, want %s", c.at.Sub(noon), result, err, w.recordState(r.Key), c.want)
@@ -259,10 +264,23 @@ func TestRedriveLetter(t *testing.T) {
 	w := newWorld(t)
 	m, done := w.message("acme", dead), w.message("acme", func(m *storage.Message) { m.State, m.DoneAt = storage.MessageDelivered, noon })
 	for range 2 {
-		w.ok(w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: m.ID}, because("")))
-		w.ok(w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: done.ID}, because("")))
+		w.ok(w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: m.ID}, false, because("")))
+		w.ok(w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: done.ID}, true, because("")))
 	}
 	if len(w.audit.entries) != 1 || w.stateOf(m.ID) != storage.MessageUnknown {
+		t.Errorf("message %s, log %+v", w.stateOf(m.ID), w.audit.entries)
+	}
+}
+
+// docs/operator.md: no run redrives a message twice. A further letter of it goes where the message is not dead, and stays where it is again.
+func TestAFurtherLetterRedrivesNothing(t *testing.T) {
+	w := newWorld(t)
+	m, done := w.message("acme", dead), w.message("acme", func(m *storage.Message) { m.State, m.DoneAt = storage.MessageDelivered, noon })
+	w.ok(w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: done.ID}, true, because("")))
+	if err := w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: m.ID}, true, because("")); !operator.Refused(err) || !strings.Contains(err.Error(), "dead again") {
+		t.Errorf("%v, want to hear that it is dead again", err)
+	}
+	if len(w.audit.entries) != 0 || w.stateOf(m.ID) != storage.MessageDead {
 		t.Errorf("message %s, log %+v", w.stateOf(m.ID), w.audit.entries)
 	}
 }
@@ -272,12 +290,12 @@ func TestRedriveLetter(t *testing.T) {
 func TestALetterOfAMessageThatIsNotThereIsNotRedriven(t *testing.T) {
 	w := newWorld(t)
 	gone := outbox.DeadLetter{Message: w.message("acme", dead).OperationID.Message(9)}
-	if err := w.desk.RedriveLetter(t.Context(), gone, because("")); !errors.Is(err, outbox.ErrMessageGone) {
+	if err := w.desk.RedriveLetter(t.Context(), gone, false, because("")); !errors.Is(err, outbox.ErrMessageGone) {
 		t.Errorf("%v, want to hear that it is gone", err)
 	}
 	_, err := w.store.SetRefuseBefore(t.Context(), noon)
 	w.ok(err)
-	if err := w.desk.RedriveLetter(t.Context(), gone, because("")); err == nil || errors.Is(err, outbox.ErrMessageGone) || !operator.Refused(err) {
+	if err := w.desk.RedriveLetter(t.Context(), gone, false, because("")); err == nil || errors.Is(err, outbox.ErrMessageGone) || !operator.Refused(err) {
 		t.Errorf("after a loss: %v, want to keep its letter", err)
 	}
 	if len(w.audit.entries) != 0 {
@@ -545,6 +563,85 @@ func TestARowThatCannotBeReadHidesNoOther(t *testing.T) {
 				if err != nil || !slices.Equal(ids, want) {
 					t.Errorf("%s: %v, %v; want %v", queue, ids, err, want)
 				}
+			}
+		})
+	}
+}
+
+// hangingKeys is a store in which the keys of some tenants can't be fetched, each time after as long as a person's command waits for one.
+type hangingKeys struct {
+	operator.Store
+	*world
+	hang  func(tenant string) bool
+	waits int
+	// over ends the context after so many waits.
+	most int
+	over context.CancelFunc
+}
+
+func (h *hangingKeys) wait(tenant string) error {
+	if !h.hang(tenant) {
+		return nil
+	}
+	h.now = h.now.Add(10 * time.Second)
+	if h.waits++; h.waits == h.most {
+		h.over()
+	}
+	return fmt.Errorf("seal: %w", storage.ErrKeyUnavailable)
+}
+
+func (h *hangingKeys) Message(ctx context.Context, id idem.MessageID) (*storage.Message, error) {
+	m, err := h.Store.Message(ctx, id)
+	if err = errors.Join(err, ctx.Err()); err == nil {
+		err = h.wait(m.Tenant)
+	}
+	return m, err
+}
+
+func (h *hangingKeys) Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
+	r, err := h.Store.Get(ctx, key)
+	if err = errors.Join(err, ctx.Err()); err == nil {
+		err = h.wait(r.Tenant)
+	}
+	return r, err
+}
+
+// A list waits once for a tenant's key that can't be fetched, and not for each of its rows, else the caller's time is over before it shows
+// anything. Where no key can be fetched, it gives up after three tenants.
+func TestAListWaitsOnceForAKeyThatCannotBeFetched(t *testing.T) {
+	for name, c := range map[string]struct {
+		hang            func(tenant string) bool
+		waits, readable int
+	}{
+		"one tenant's": {func(tenant string) bool { return tenant == "acme" }, 1, 5},
+		"everybody's":  {func(string) bool { return true }, 3, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			for range 20 {
+				w.message("acme", unknown)
+				w.record(idem.KindWrapped, storage.StateUnknown) // of acme
+			}
+			for _, tenant := range []string{"bolt", "crow", "dune", "echo", "fern"} {
+				w.message(tenant, unknown)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			store := &hangingKeys{Store: w.store, world: w, hang: c.hang, most: 4, over: cancel}
+			cfg := w.cfg
+			cfg.Store = store
+			desk, err := operator.New(cfg)
+			w.ok(err)
+			list, err := desk.List(ctx, operator.QueueUnknown, "", 100, "")
+			w.ok(err)
+			readable := 0
+			for _, row := range list.Rows {
+				if row.Unreadable == "" {
+					readable++
+				}
+			}
+			if len(list.Rows) != 45 || readable != c.readable || store.waits != c.waits {
+				t.Errorf("%d rows, %d of them readable, after %d waits; want 45, %d and %d", len(list.Rows), readable, store.waits, c.readable, c.waits)
 			}
 		})
 	}

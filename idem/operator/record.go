@@ -14,7 +14,7 @@ import (
 // ResolveRecord completes a wrapped operation whose outcome is unknown, with the answer that its handler would have given.
 func (d *Desk) ResolveRecord(ctx context.Context, id idem.OperationID, response idem.Response, ch Change) (Result, error) {
 	would := func(storage.Record) string { return fmt.Sprintf("complete it with status %d", response.Status) }
-	return d.onRecord(ctx, "resolve", id, would, ch, func(ctx context.Context, r storage.Record) (string, error) {
+	return d.onRecord(ctx, "resolve", id, would, nil, ch, func(ctx context.Context, r storage.Record) (string, error) {
 		next, err := d.cfg.Engine.Resolve(ctx, r.Tenant, id, r.Revision, response)
 		return string(next.State), admitted("resolved", r, err)
 	})
@@ -25,10 +25,13 @@ func (d *Desk) ResolveRecord(ctx context.Context, id idem.OperationID, response 
 // is unknown is [ErrRefused] until [outbox.Runner.Absence]: before that, nobody can know that nothing happens any more.
 func (d *Desk) Release(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
 	would := func(r storage.Record) string { return "let the next request with its key execute" + releasedTwice(r) }
-	return d.onRecord(ctx, "release", id, would, ch, func(ctx context.Context, r storage.Record) (string, error) {
+	absent := func(r storage.Record) error {
 		if from := d.runner.Absence(r); r.State == storage.StateUnknown && d.now().Before(from) {
-			return "", fmt.Errorf("%w: a request of its handler may be under way until %s", ErrRefused, from.Format(time.RFC3339))
+			return fmt.Errorf("%w: a request of its handler may be under way until %s", ErrRefused, from.Format(time.RFC3339))
 		}
+		return nil
+	}
+	return d.onRecord(ctx, "release", id, would, absent, ch, func(ctx context.Context, r storage.Record) (string, error) {
 		next, err := d.cfg.Engine.Free(ctx, r.Tenant, id, r.Revision, "released: "+ch.Reason)
 		return string(next.State), admitted("released", r, err)
 	})
@@ -41,7 +44,7 @@ const outcomeUnchanged = "unchanged"
 // given any more, the outcome is "unchanged".
 func (d *Desk) CacheBust(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
 	would := func(storage.Record) string { return "let the next request with its key execute" }
-	return d.onRecord(ctx, "cache-bust", id, would, ch, func(ctx context.Context, r storage.Record) (string, error) {
+	return d.onRecord(ctx, "cache-bust", id, would, nil, ch, func(ctx context.Context, r storage.Record) (string, error) {
 		busted, err := d.cfg.Engine.CacheBust(ctx, r.Tenant, id, r.Revision, ch.Reason)
 		if err == nil && !busted {
 			return outcomeUnchanged, nil
@@ -89,9 +92,10 @@ func (d *Desk) Sweep(ctx context.Context, ch Change) (Result, error) {
 	})
 }
 
-// onRecord changes a record that is as the actor saw it.
+// onRecord changes a record that is as the actor saw it. judge, where it is not nil, refuses the change, also as a dry run.
 func (d *Desk) onRecord(
-	ctx context.Context, name string, id idem.OperationID, would func(storage.Record) string, ch Change, act func(context.Context, storage.Record) (string, error),
+	ctx context.Context, name string, id idem.OperationID, would func(storage.Record) string, judge func(storage.Record) error, ch Change,
+	act func(context.Context, storage.Record) (string, error),
 ) (Result, error) {
 	r, err := d.found(ctx, id)
 	if err != nil {
@@ -102,6 +106,9 @@ func (d *Desk) onRecord(
 		judge: func(context.Context) error {
 			if now := SeenRecord(r); now != ch.Seen {
 				return &StaleError{string(id), ch.Seen, now}
+			}
+			if judge != nil {
+				return judge(r)
 			}
 			return nil
 		},

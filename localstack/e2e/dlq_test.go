@@ -34,7 +34,7 @@ func letters(t *testing.T) *sqsqueue.Queue {
 func redriven(t *testing.T, opts sqsqueue.RedriveOptions, wanted func(sqsqueue.Redriven) bool) []sqsqueue.Redriven {
 	t.Helper()
 	opts.Max = 1000
-	report, err := letters(t).Redrive(t.Context(), opts, func(context.Context, outbox.DeadLetter) error {
+	report, err := letters(t).Redrive(t.Context(), opts, func(context.Context, outbox.DeadLetter, bool) error {
 		return errors.New("not this test's")
 	})
 	must(t, err)

@@ -131,7 +131,9 @@ func (c Config) build(ctx context.Context) (*operator.Desk, error) {
 }
 
 // letters goes through the dead-letter queue.
-func (c Config) letters(ctx context.Context, most int, redrive func(context.Context, outbox.DeadLetter) error) (any, error) {
+func (c Config) letters(
+	ctx context.Context, most int, redrive func(ctx context.Context, letter outbox.DeadLetter, again bool) error,
+) (any, error) {
 	opened, err := c.Open(ctx)
 	if err != nil {
 		return nil, err

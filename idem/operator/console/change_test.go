@@ -139,7 +139,6 @@ func TestEveryOfferIsMadeByTheDesk(t *testing.T) {
 		"close too early":    {"close", func(w *world) idem.OperationID { return w.operation(deferred, unknown) }, url.Values{}, "fails with operation_closed", operator.EntryRefused},
 		"resolve a record":   {"resolve", func(w *world) idem.OperationID { return w.operation(wrapped) }, url.Values{"status": {"201"}, "body": {secret}, "type": {"text/plain"}}, "a body of 9 bytes, text/plain", operator.EntryDone},
 		"release":            {"release", func(w *world) idem.OperationID { return w.operation(abandoned) }, url.Values{}, "does it a second time", operator.EntryDone},
-		"release too early":  {"release", func(w *world) idem.OperationID { return w.operation(wrapped) }, url.Values{}, "does it a second time", operator.EntryRefused},
 		"reconcile a record": {"reconcile", func(w *world) idem.OperationID { return w.operation(wrapped) }, url.Values{}, "Probe is asked", operator.EntryDone},
 		"cache-bust": {"cache-bust", func(w *world) idem.OperationID {
 			return w.operation(func(r *storage.Record) { completed(r); r.Kind, r.RecordOnly = idem.KindAtomic, true })
@@ -279,6 +278,15 @@ func TestAChangeThatFailsMayHaveBeenMade(t *testing.T) {
 			t.Errorf("the message is %s", got)
 		}
 	})
+}
+
+// A release that is refused is not offered for confirmation: the page says until when, and the audit log has nothing of it.
+func TestAnEarlyReleaseIsRefusedWhenItIsPlanned(t *testing.T) {
+	w := newWorld(t)
+	id := w.operation(wrapped)
+	b := w.served()
+	b.shows(b.post(http.StatusConflict, "/change", b.offered(id, "release")), "a request of its handler may be under way until")
+	w.logged()
 }
 
 // A browser that goes away in the middle of a change does not end it.

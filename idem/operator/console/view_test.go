@@ -366,7 +366,7 @@ func TestHostileValuesAreText(t *testing.T) {
 		unknown(m)
 		m.Tenant, m.Topic, m.Reference, m.LastOutcome = evil, evil, evil, evil
 	})
-	record := w.operation(func(r *storage.Record) { wrapped(r); r.Tenant, r.Operation, r.LastError = evil, evil, evil })
+	record := w.operation(func(r *storage.Record) { abandoned(r); r.Tenant, r.Operation, r.LastError = evil, evil, evil })
 	w.known = told{
 		Name: evil, Fields: []console.Field{{Name: evil, Value: evil}}, Unasked: map[idem.MessageID]string{idem.MessageID(evil): evil},
 		Objects: []console.Object{{Message: id.Message(1), Reference: evil, Outcome: evil, Fields: []console.Field{{Name: evil, Value: evil}}}},

@@ -296,10 +296,10 @@ func (r *redrive) letters(s *session) error {
 	if err != nil {
 		return err
 	}
-	var each func(context.Context, outbox.DeadLetter) error
+	var each func(ctx context.Context, letter outbox.DeadLetter, again bool) error
 	if r.Write {
-		each = func(ctx context.Context, letter outbox.DeadLetter) error {
-			return desk.RedriveLetter(ctx, letter, r.change.change(""))
+		each = func(ctx context.Context, letter outbox.DeadLetter, again bool) error {
+			return desk.RedriveLetter(ctx, letter, again, r.change.change(""))
 		}
 	}
 	report, err := s.app.Letters(s.ctx, r.Max, each)

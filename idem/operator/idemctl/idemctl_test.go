@@ -330,13 +330,13 @@ func TestFind(t *testing.T) {
 // What was redriven before the command was interrupted is told: nothing else tells it of letters without an entry in the audit log.
 func TestLettersThatWereRedrivenAreToldWhateverFollows(t *testing.T) {
 	w := newWorld(t)
-	w.app.Letters = func(context.Context, int, func(context.Context, outbox.DeadLetter) error) (any, error) {
+	w.app.Letters = func(context.Context, int, func(context.Context, outbox.DeadLetter, bool) error) (any, error) {
 		return map[string]any{"redriven": 3}, context.Canceled
 	}
 	if out, _ := w.types(idemctl.ExitTrouble, "redrive", "--dead-letters", ticket, "--write"); !strings.Contains(out, `"redriven": 3`) {
 		t.Errorf("%q", out)
 	}
-	w.app.Letters = func(context.Context, int, func(context.Context, outbox.DeadLetter) error) (any, error) {
+	w.app.Letters = func(context.Context, int, func(context.Context, outbox.DeadLetter, bool) error) (any, error) {
 		return nil, errDown
 	}
 	if out, _ := w.types(idemctl.ExitTrouble, "redrive", "--dead-letters", ticket, "--write"); out != "" {
@@ -348,9 +348,9 @@ func TestLettersThatWereRedrivenAreToldWhateverFollows(t *testing.T) {
 func TestLettersAndDrift(t *testing.T) {
 	w := newWorld(t)
 	id := w.operation("acme", deferred, dead)
-	w.app.Letters = func(ctx context.Context, most int, redrive func(context.Context, outbox.DeadLetter) error) (any, error) {
+	w.app.Letters = func(ctx context.Context, most int, redrive func(context.Context, outbox.DeadLetter, bool) error) (any, error) {
 		if redrive != nil {
-			w.ok(redrive(ctx, outbox.DeadLetter{Message: id.Message(1)}))
+			w.ok(redrive(ctx, outbox.DeadLetter{Message: id.Message(1)}, false))
 		}
 		return map[string]any{"most": most, "dry": redrive == nil}, nil
 	}

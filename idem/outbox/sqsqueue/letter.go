@@ -31,12 +31,11 @@ const (
 // letter is a message of the dead-letter queue.
 type letter struct {
 	id, receipt string
-	// sentAt is when it was put into the queue, and receivedAt when somebody first received it, both by the queue's clock.
-	sentAt, receivedAt time.Time
-	group              string // the tenant's, of a wake-up
-	kind               LetterKind
-	dead               outbox.DeadLetter // of a dead message; of a wake-up its Message
-	detail             string
+	sentAt      time.Time // by the queue's clock
+	group       string    // the tenant's, of a wake-up
+	kind        LetterKind
+	dead        outbox.DeadLetter // of a dead message; of a wake-up its Message
+	detail      string
 }
 
 // letterBody has the members that tell the kinds apart. Lambda writes DDBStreamBatchInfo and requestContext to the failure
@@ -66,7 +65,7 @@ func readLetter(m types.Message) letter {
 	l := letter{
 		id: aws.ToString(m.MessageId), receipt: aws.ToString(m.ReceiptHandle), kind: LetterUnknown,
 		group:  attribute(types.MessageSystemAttributeNameMessageGroupId),
-		sentAt: at(types.MessageSystemAttributeNameSentTimestamp), receivedAt: at(types.MessageSystemAttributeNameApproximateFirstReceiveTimestamp),
+		sentAt: at(types.MessageSystemAttributeNameSentTimestamp),
 	}
 	var body letterBody
 	if json.Unmarshal([]byte(aws.ToString(m.Body)), &body) != nil {

@@ -45,26 +45,26 @@ type RedriveReport struct {
 // Redrive empties the dead-letter queue as far as it can. Each letter is deleted only after what it is about is safe
 // without it, so a run can die anywhere and be repeated, or run twice at once:
 //   - the copy of a dead message is given to redrive, which decides by the message's row and returns nil once the message
-//     needs no person any more: it was redriven, or was not dead; or [outbox.ErrMessageGone] where the message has expired;
+//     needs no person any more: it was redriven, or was not dead; or [outbox.ErrMessageGone] where the message has expired.
+//     again says that redrive returned nil for another letter of this message in this run. It must not redrive the message
+//     then, and return an error if it is dead: a message that dies as soon as it is redriven would be redriven again and again;
 //   - a further copy of a message whose redrive failed in this run is deleted, once the run has made sure that the first one
 //     stays: a redrive that can't settle what the message keeps puts a copy of it into this very queue, and would be asked
 //     for again and again;
-//   - a letter that came after its message was dealt with in this run is left, with an error: a message that dies as soon as it is
-//     redriven would be redriven again and again. The queue's own times tell it from an older copy, which is given to redrive;
 //   - a wake-up is sent again: it changes nothing where nothing is due;
 //   - records that a stream gave up are acknowledged: the sweep offers what they were about;
 //   - a body that nobody knows is left.
 //
 // A letter's own error is in the report; the error is that of the queue or of ctx, with what was done until then. redrive may be
 // nil with DryRun.
-func (q *Queue) Redrive(ctx context.Context, opts RedriveOptions, redrive func(context.Context, outbox.DeadLetter) error) (RedriveReport, error) {
+func (q *Queue) Redrive(ctx context.Context, opts RedriveOptions, redrive func(ctx context.Context, letter outbox.DeadLetter, again bool) error) (RedriveReport, error) {
 	opts.Max, opts.Visibility = cmp.Or(opts.Max, 100), cmp.Or(opts.Visibility, 5*time.Minute)
 	if err := opts.validate(redrive != nil); err != nil {
 		return RedriveReport{}, err
 	}
 	r := &redriving{
 		Queue: q, opts: opts, redrive: redrive, letters: []Redriven{}, seen: map[string]bool{}, failed: map[idem.MessageID]string{},
-		done: map[idem.MessageID]time.Time{},
+		done: map[idem.MessageID]bool{},
 	}
 	err := r.run(ctx)
 	r.release(context.WithoutCancel(ctx))
@@ -87,19 +87,13 @@ func (o RedriveOptions) validate(redrives bool) error {
 type redriving struct {
 	*Queue
 	opts    RedriveOptions
-	redrive func(context.Context, outbox.DeadLetter) error
+	redrive func(ctx context.Context, letter outbox.DeadLetter, again bool) error
 	letters []Redriven
 	seen    map[string]bool
 	failed  map[idem.MessageID]string // whose redrive failed: the receipt handle of the letter that stays
+	done    map[idem.MessageID]bool   // whose redrive returned nil
 	left    []string                  // receipt handles of what stays in the queue
-	// latest is the latest time of the queue's own clock that this run has heard of, and done what it was when a message was first dealt
-	// with: whatever of its letters came before that is no later, and what comes after it is.
-	latest time.Time
-	done   map[idem.MessageID]time.Time
 }
-
-// errAgain: no run redrives a message twice.
-var errAgain = errors.New("sqsqueue: its message was dealt with in this run, and this letter came after that: look at the message, which may be dead again")
 
 func (r *redriving) run(ctx context.Context) error {
 	for len(r.letters) < r.opts.Max {
@@ -135,7 +129,6 @@ func (r *redriving) receive(ctx context.Context, most int) ([]letter, error) {
 		QueueUrl: &r.deadURL, MaxNumberOfMessages: int32(most), WaitTimeSeconds: pollSeconds, VisibilityTimeout: int32(r.opts.Visibility / time.Second),
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{
 			types.MessageSystemAttributeNameSentTimestamp, types.MessageSystemAttributeNameMessageGroupId,
-			types.MessageSystemAttributeNameApproximateFirstReceiveTimestamp,
 		},
 	})
 	if err != nil {
@@ -144,7 +137,6 @@ func (r *redriving) receive(ctx context.Context, most int) ([]letter, error) {
 	letters := make([]letter, len(out.Messages))
 	for i, m := range out.Messages {
 		letters[i] = readLetter(m)
-		r.latest = later(r.latest, later(letters[i].sentAt, letters[i].receivedAt))
 	}
 	return letters, nil
 }
@@ -186,27 +178,14 @@ func (r *redriving) letter(ctx context.Context, l letter) Redriven {
 // dead deals with the copy of a dead message.
 func (r *redriving) dead(ctx context.Context, l letter) (LetterAction, error) {
 	id := l.dead.Message
-	at, done := r.done[id]
-	if done && l.sentAt.After(at) {
-		return LetterFailed, errAgain
-	}
-	switch err := r.redrive(ctx, l.dead); {
+	switch err := r.redrive(ctx, l.dead, r.done[id]); {
 	case errors.Is(err, outbox.ErrMessageGone):
 		return LetterGone, nil
 	case err != nil:
 		return LetterFailed, err
 	}
-	if !done {
-		r.done[id] = r.latest
-	}
+	r.done[id] = true
 	return LetterRedriven, nil
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // holds says that the letter is still this run's, and holds it for as long again. Once its visibility is over, another run may have
