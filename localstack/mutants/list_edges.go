@@ -387,6 +387,7 @@ var shops = []Mutant{
 	{Name: "an order whose answer is kept is placed again", File: "docs/examples/guides/clients/clients.go", Old: "	if !found {\n", New: "	if !found || true {\n"},
 	{Name: "any answer decides about an order", File: "docs/examples/guides/clients/clients.go", Old: "decides, response.StatusCode) {", New: "decides, response.StatusCode) && false {"},
 	{Name: "a stored answer decides nothing about an order", File: "docs/examples/guides/clients/clients.go", Old: "if !client.Stored(response) && ", New: "if "},
+	{Name: "an order whose key protects nothing is to be sent again", File: "docs/examples/guides/clients/clients.go", Old: "	if mayRepeat(err) {\n", New: "	if false {\n"},
 	{Name: "an answer that breaks off says nothing of its order", File: "docs/examples/guides/clients/clients.go", Old: "and broke off\n		return Answer{}, &UndecidedError{key, err}\n", New: "and broke off\n		return Answer{}, err\n"},
 }
 

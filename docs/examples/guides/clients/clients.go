@@ -81,6 +81,9 @@ func (s *Shop) send(ctx context.Context, name, body string) (Answer, error) {
 	if err == nil {
 		response, err = s.keys.Await(ctx, response) // a 202 is not the end
 	}
+	if mayRepeat(err) {
+		return Answer{}, fmt.Errorf("the order may have been placed; look at it, and do not send it again: %w", err)
+	}
 	if errors.Is(err, client.ErrUnknown) {
 		return Answer{}, unknown(err)
 	}
@@ -110,6 +113,13 @@ func (e *UndecidedError) Error() string { return unknown(e.Cause).Error() }
 
 // Unwrap returns the cause, and says that the outcome is unknown.
 func (e *UndecidedError) Unwrap() []error { return []error{client.ErrUnknown, e.Cause} }
+
+// mayRepeat says that the same order, sent again, may be placed again: the server has forgotten its key, or does not honour it.
+func mayRepeat(err error) bool {
+	var expired *client.ExpiredError
+	var gaveUp *client.GaveUpError
+	return errors.As(err, &expired) || errors.As(err, &gaveUp) && gaveUp.Reason == client.ReasonUnprotected
+}
 
 // unknown is the error of an order that may have been placed.
 func unknown(err error) error {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -286,6 +287,43 @@ func TestWhatBreaksOffMayHaveBeenPlaced(t *testing.T) {
 	check.Get(shop.Order(t.Context(), "order-17", `{"item":"book"}`))(t)
 	if first, second := <-keys, <-keys; first != second {
 		t.Errorf("the keys %s and %s", first, second)
+	}
+}
+
+// Where the server says that the key protects nothing, or no longer has it, the same request might place the order again.
+func TestWhatMightBePlacedAgainIsNotToBeSentAgain(t *testing.T) {
+	for name, second := range map[string]http.HandlerFunc{
+		"unprotected": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Idempotency-Status", "unprotected")
+			w.WriteHeader(http.StatusPaymentRequired)
+		},
+		"expired": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusGone)
+			fmt.Fprint(w, `{"code":"idempotency_key_expired"}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := newServer(t, 1)
+			var requests atomic.Int64
+			listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if requests.Add(1) == 1 {
+					s.ServeHTTP(w, r)
+					return
+				}
+				second(w, r)
+			}))
+			defer listening.Close()
+			kept := &table{rows: map[string]Answer{}}
+			shop := check.Get(NewShop(listening.URL, t.TempDir(), kept.answers()))(t)
+			_, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`)
+			if !errors.Is(err, client.ErrUnknown) || strings.Contains(err.Error(), "call again") || !strings.Contains(err.Error(), "do not send it again") {
+				t.Errorf("%v, want that it must not be sent again", err)
+			}
+			if s.orders.Load() != 1 || len(kept.rows) != 0 {
+				t.Errorf("%d orders, kept %v", s.orders.Load(), kept.rows)
+			}
+		})
 	}
 }
 
