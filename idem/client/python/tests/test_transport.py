@@ -776,8 +776,11 @@ class Journals(unittest.TestCase):
         self.assertEqual([beside.name for beside in path.iterdir() if beside.name.startswith("begin-")], ["begin-3"])
 
     def test_a_crash_while_an_operation_ends_leaves_its_name_free(self) -> None:
-        journal = FileJournal(self.path)
-        journal.begin("a", Entry("k1"))
+        journal = FileJournal(self.path, 1)
+        journal.begin("b", Entry("k1"))
+        for ended in self.path.glob("*/*"):
+            ended.unlink()
+        journal.begin("a", Entry("k1"))  # its place is free, too
         for ended in self.path.glob("*/*"):
             ended.unlink()
         entry, resumed = journal.begin("a", Entry("k2"))

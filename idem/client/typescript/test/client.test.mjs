@@ -496,10 +496,14 @@ test("FileJournal: what a crash left does not fill it", async (t) => {
 
 test("FileJournal: a crash while an operation ends leaves its name free", async (t) => {
   const path = await directory(t);
-  const journal = await FileJournal.open(path);
-  await journal.begin("a", { key: "k1" });
-  const [operation] = await readdir(path);
-  const ends = async () => rm(join(path, operation, (await readdir(join(path, operation)))[0]));
+  const journal = await FileJournal.open(path, 1);
+  const ends = async () => {
+    const [operation] = await readdir(path);
+    await rm(join(path, operation, (await readdir(join(path, operation)))[0]));
+  };
+  await journal.begin("b", { key: "k1" });
+  await ends();
+  await journal.begin("a", { key: "k1" }); // its place is free, too
   await ends();
   assert.deepEqual(await journal.begin("a", { key: "k2" }), { entry: { key: "k2" }, resumed: false });
   await ends();
