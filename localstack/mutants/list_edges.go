@@ -371,7 +371,8 @@ var streams = []Mutant{
 
 // accusations: what a service is held against that the contract allows.
 var accusations = []Mutant{
-	{Name: "a run that freed its key is the execution", File: "idem/conform/executing.go", Old: "says() == \"executed\" && !begans[i].turnedAway() {", New: "says() == \"executed\" {"},
+	{Name: "a run that freed its key is the execution", File: "idem/conform/executing.go", Old: "says() == \"executed\" && !begans[i].freed() {", New: "says() == \"executed\" {"},
+	{Name: "a handler's 409 is of a request in progress", File: "idem/conform/exchange.go", Old: "r.status == http.StatusConflict && ofHandler", New: "false"},
 	{Name: "a gateway's 503 is the service's", File: "idem/conform/exchange.go", Old: "		return s.Foreign || r.says() != \"\" || strings", New: "		return true || strings"},
 	{Name: "a 503 without a status is a gateway's", File: "idem/conform/exchange.go", Old: "r.says() != \"\" || strings.HasPrefix(r.code(), \"idempotency_\")", New: "r.says() != \"\""},
 	{Name: "a handler's 503 is a gateway's", File: "idem/conform/exchange.go", Old: "return s.Foreign || r.says() != \"\" || strings", New: "return s.Foreign || strings"},
