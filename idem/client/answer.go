@@ -83,6 +83,7 @@ type verdict string
 
 const (
 	verdictAnswer   verdict = "answer" // the caller's
+	verdictStored   verdict = "stored" // the caller's, and final: asking again gets the same
 	verdictAgain    verdict = "again"
 	verdictMismatch verdict = "mismatch"
 	verdictUnknown  verdict = "unknown"
@@ -112,13 +113,13 @@ func (a *answer) judge() verdict {
 	unprotected := kept == "unprotected" || kept == "ignored"
 	switch {
 	case h.Get(header.NameReplayed) == "true" || h.Get(header.NameExpires) != "" || kept == string(idem.OutcomeReplayed):
-		return verdictAnswer // stored, whatever it says: asking again gets the same
+		return verdictStored // whatever it says
 	case unprotected && status >= http.StatusMultipleChoices:
 		return verdictUnprotected // an attempt before was executed beside this one, if at all; so would be another one
 	case unprotected:
 		return verdictAnswer
 	case slices.Contains(decided, code) && kept != string(idem.OutcomeUnknown):
-		return verdictAnswer // and would be again
+		return verdictStored // as far as it was kept
 	case code == header.CodeResponseTooLarge && kept != string(idem.OutcomeUnknown):
 		return verdictUnproven // asking again gets the same, but it is not stored
 	case slices.Contains(retried, status):

@@ -159,10 +159,13 @@ func (s *sending) final(a *answer) (string, *http.Response, error) {
 			return "", nil, s.giveUp(ReasonPermanent, errStatusDocument)
 		}
 	}
+	with := sentWith(&http.Response{Request: s.req})
+	with.stored = true
 	status := op.Response.Status
 	res := &http.Response{
 		StatusCode: status, Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
-		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: s.req,
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+		Request: s.req.WithContext(context.WithValue(s.req.Context(), sentKey{}, with)),
 	}
 	for name, value := range op.Response.Headers {
 		res.Header.Set(name, value)

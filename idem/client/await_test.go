@@ -67,7 +67,8 @@ func TestAwaitFollowsTheLocation(t *testing.T) {
 		t.Fatal(err)
 	}
 	body, err := io.ReadAll(final.Body)
-	if err != nil || final.StatusCode != 201 || string(body) != `{"run":1}` || final.Header.Get("Content-Type") != "application/json" || client.KeyOf(final) != "order-17" {
+	if err != nil || final.StatusCode != 201 || string(body) != `{"run":1}` || final.Header.Get("Content-Type") != "application/json" || client.KeyOf(final) != "order-17" ||
+		client.Stored(res.Response) || !client.Stored(final) {
 		t.Errorf("%+v %s", final, body)
 	}
 	if pauses := w.clock.paused(); len(pauses) != 3 || !slices.Equal(pauses[1:], []time.Duration{3 * time.Second, 3 * time.Second}) {

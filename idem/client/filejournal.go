@@ -246,22 +246,31 @@ func (j *FileJournal) fill(dir, name string, raw []byte) error {
 	return j.sync(dir)
 }
 
-// room counts the entries. What a crash left beside them does not count.
+// room returns ErrJournalFull where there is no place for another entry. The directory that a crash inside Done left takes a place, so
+// a full journal is cleaned and counted again.
 func (j *FileJournal) room() error {
-	files, err := j.list(j.dir)
-	if err != nil {
-		return err
+	entries, err := j.count()
+	if err == nil && entries >= j.entriesMax {
+		if err = j.clean(); err == nil {
+			entries, err = j.count()
+		}
 	}
+	if err == nil && entries >= j.entriesMax {
+		return ErrJournalFull
+	}
+	return err
+}
+
+// count counts the operations' directories. What a crash left beside them does not count.
+func (j *FileJournal) count() (int, error) {
+	files, err := j.list(j.dir)
 	entries := 0
 	for _, file := range files {
 		if !strings.HasPrefix(file.Name(), besidePrefix) {
 			entries++
 		}
 	}
-	if entries >= j.entriesMax {
-		return ErrJournalFull
-	}
-	return nil
+	return entries, err
 }
 
 const (

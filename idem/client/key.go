@@ -44,13 +44,23 @@ func KeyOf(res *http.Response) string {
 	return sentWith(res).key
 }
 
+// Stored reports whether a response that the transport or [Transport.Await] returned is the operation's stored, final
+// answer: the same key gets it again. Keep such an answer whatever its status is, then call [Transport.Done]. It may be a 502
+// that says that the operation failed, or the 500 idempotency_response_not_kept, which says that it was executed. A
+// response that is not Stored may still be the operation's answer, such as the 201 of an API that marks none; or it may decide
+// nothing, such as the 401 of a token that is over. A 202 of the transport's is never Stored: follow it by Await.
+func Stored(res *http.Response) bool {
+	return sentWith(res).stored
+}
+
 type (
 	// sentKey marks the request that a response shows.
 	sentKey struct{}
-	// sent is what a response's request was sent with, and whether nothing can have happened by it.
+	// sent is what a response's request was sent with, whether nothing can have happened by it, and whether the response is
+	// stored.
 	sent struct {
 		named
-		nothing bool
+		nothing, stored bool
 	}
 )
 

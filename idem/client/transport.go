@@ -169,12 +169,14 @@ func (s *sending) once(ctx context.Context) (*http.Response, bool, error) {
 	verdict := a.judge()
 	thisOne := verdict == verdictRefused || verdict == verdictUnproven || verdict == verdictUnprotected // it is about this attempt
 	nothing := thisOne && s.first(ctx)
-	if (verdict == verdictAnswer || nothing) && !leads(s.req.URL, a.res) {
+	handsOver := verdict == verdictAnswer || verdict == verdictStored || nothing
+	if handsOver && !leads(s.req.URL, a.res) {
 		a.discard()
 		return nil, true, s.giveUp(ReasonPermanent, errRedirect)
 	}
-	if verdict == verdictAnswer || nothing {
-		return a.response(s.shown(nothing)), true, nil
+	if handsOver {
+		stored := verdict == verdictStored && s.status != http.StatusAccepted // a 202 is not the end, also where it is stored
+		return a.response(s.shown(sent{s.op, nothing, stored})), true, nil
 	}
 	a.discard()
 	a.problem.Status = s.status // also where Idempotency-Status said it, and there is no problem document
@@ -191,7 +193,7 @@ func (s *sending) once(ctx context.Context) (*http.Response, bool, error) {
 		return nil, true, s.giveUp(ReasonUnproven, nil)
 	case verdictUnprotected:
 		return nil, true, s.giveUp(ReasonUnprotected, nil)
-	case verdictAgain, verdictAnswer:
+	case verdictAgain, verdictAnswer, verdictStored:
 	}
 	return nil, false, nil
 }
@@ -299,10 +301,9 @@ func permanent(err error) bool {
 	return errors.As(err, &certificate) || errors.As(err, &body) || errors.Is(err, http.ErrSchemeMismatch)
 }
 
-// shown is the request that the response shows: the caller's, with the key that it was sent with. nothing says that no
-// attempt with the key can have happened.
-func (s *sending) shown(nothing bool) *http.Request {
-	shown := s.req.Clone(context.WithValue(s.req.Context(), sentKey{}, sent{s.op, nothing}))
+// shown is the request that the response shows: the caller's, with the key that it was sent with.
+func (s *sending) shown(with sent) *http.Request {
+	shown := s.req.Clone(context.WithValue(s.req.Context(), sentKey{}, with))
 	shown.Header.Set(header.NameKey, s.op.line)
 	shown.Body, shown.GetBody = nil, nil // http.Response: "Request's Body is nil"
 	return shown

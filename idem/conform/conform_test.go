@@ -645,7 +645,9 @@ func oneFirst(next http.Handler) http.Handler {
 
 // A run that answers so that its key is free says that it executed, and so does the next one, which is the execution.
 func TestARunThatFreedItsKeyIsNoSecondExecution(t *testing.T) {
-	for _, status := range []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
+	for _, status := range []int{
+		http.StatusConflict, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+	} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			t.Parallel()
 			s := newServiceThat(t, idem.IETF(), busyOnce(status))

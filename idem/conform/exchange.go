@@ -187,6 +187,13 @@ func (r reply) turnedAway() bool {
 	return false
 }
 
+// freed says that the key may be free after the answer: one that decides nothing, or a 409 of a handler that ran. That is not stored,
+// unless it says until when.
+func (r reply) freed() bool {
+	ofHandler := r.says() == "executed" && r.header.Get(header.NameExpires) == "" && !strings.HasPrefix(r.code(), "idempotency_")
+	return r.turnedAway() || r.status == http.StatusConflict && ofHandler
+}
+
 // after is the answer's Retry-After; 0 where there is none that can be read.
 func (r reply) after() time.Duration {
 	seconds, err := strconv.Atoi(r.header.Get(header.NameRetryAfter))

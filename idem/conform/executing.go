@@ -248,13 +248,16 @@ func inFlight(s *session) (finding, error) {
 // together holds the answers to duplicates against each other. A duplicate that ran, and whose answer freed the key, says that it executed
 // as well as the one that executes afterwards: it is none of those of which there may be one.
 func (s *session) together(begans, finals []reply) finding {
-	executed, lost := 0, slices.ContainsFunc(begans, func(r reply) bool { return r.lost || r.turnedAway() })
+	executed, lost := 0, slices.ContainsFunc(begans, func(r reply) bool { return r.lost || r.freed() })
 	for i, final := range finals {
-		if begans[i].says() == "executed" && !begans[i].turnedAway() {
+		if begans[i].says() == "executed" && !begans[i].freed() {
 			executed++
 		}
 		if difference := final.differsFrom(finals[0]); difference != "" {
 			return differs("duplicates have different answers: %s", difference)
+		}
+		if begans[i].freed() {
+			continue // it ran, and was not kept from that by another one
 		}
 		if found := s.whileItRuns(begans[i]); found.verdict != Holds {
 			return found

@@ -46,7 +46,7 @@ var (
 	ofStreams     = []Tests{{Packages: "./docs/examples/rpc ./docs/examples/grpc ./docs/examples/connect", Run: "Stream|Unknown"}}
 	ofConform     = []Tests{{Packages: "./idem/conform", Run: "Gateway|FreedItsKey|ServicesOwn"}}
 	ofReference   = []Tests{{Packages: "./idem/memstore", Run: "^TestContract$"}}
-	ofShop        = []Tests{{Packages: "./docs/examples/guides/clients", Run: "^TestAJob|^TestWhat"}}
+	ofShop        = []Tests{{Packages: "./docs/examples/guides/clients", Run: "^TestAJob|^TestWhat|^TestAStored"}}
 	ofManyStories = []Tests{{Packages: "./functions/internal/payments", Run: "^TestSimulatedStories$", Flags: "-sim.steps 100000"}}
 	ofSeal        = []Tests{{Packages: "./idem/seal ./idem/seal/tablekeys"}}
 	ofCache       = []Tests{{Packages: "./idem/cache"}}

@@ -375,7 +375,8 @@ var streams = []Mutant{
 
 // accusations: what a service is held against that the contract allows.
 var accusations = []Mutant{
-	{Name: "a run that freed its key is the execution", File: "idem/conform/executing.go", Old: "says() == \"executed\" && !begans[i].turnedAway() {", New: "says() == \"executed\" {"},
+	{Name: "a run that freed its key is the execution", File: "idem/conform/executing.go", Old: "says() == \"executed\" && !begans[i].freed() {", New: "says() == \"executed\" {"},
+	{Name: "a handler's 409 is of a request in progress", File: "idem/conform/exchange.go", Old: "r.status == http.StatusConflict && ofHandler", New: "false"},
 	{Name: "a gateway's 503 is the service's", File: "idem/conform/exchange.go", Old: "		return s.Foreign || r.says() != \"\" || strings", New: "		return true || strings"},
 	{Name: "a 503 without a status is a gateway's", File: "idem/conform/exchange.go", Old: "r.says() != \"\" || strings.HasPrefix(r.code(), \"idempotency_\")", New: "r.says() != \"\""},
 	{Name: "a handler's 503 is a gateway's", File: "idem/conform/exchange.go", Old: "return s.Foreign || r.says() != \"\" || strings", New: "return s.Foreign || strings"},
@@ -390,7 +391,9 @@ var references = []Mutant{
 var shops = []Mutant{
 	{Name: "an order whose answer is kept is placed again", File: "docs/examples/guides/clients/clients.go", Old: "	if !found {\n", New: "	if !found || true {\n"},
 	{Name: "any answer decides about an order", File: "docs/examples/guides/clients/clients.go", Old: "decides, response.StatusCode) {", New: "decides, response.StatusCode) && false {"},
-	{Name: "an answer that breaks off says nothing of its order", File: "docs/examples/guides/clients/clients.go", Old: "and broke off\n		return Answer{}, unknown(err)\n", New: "and broke off\n		return Answer{}, err\n"},
+	{Name: "a stored answer decides nothing about an order", File: "docs/examples/guides/clients/clients.go", Old: "if !client.Stored(response) && ", New: "if "},
+	{Name: "an order whose key protects nothing is to be sent again", File: "docs/examples/guides/clients/clients.go", Old: "	if mayRepeat(err) {\n", New: "	if false {\n"},
+	{Name: "an answer that breaks off says nothing of its order", File: "docs/examples/guides/clients/clients.go", Old: "and broke off\n		return Answer{}, &UndecidedError{key, err}\n", New: "and broke off\n		return Answer{}, err\n"},
 }
 
 // refusals: what a router refuses at start, and tells.

@@ -19,8 +19,8 @@ type Answer struct {
 	Body, Key string
 }
 
-// decides are the statuses by which this API decides about an order. Any other one, such as the 401 of a token that is over or the 404
-// of a gateway, is no order's answer.
+// decides are the statuses by which this API decides about an order in an answer that is not marked as stored. Any other one that is
+// not stored, such as the 401 of a token that is over or the 404 of a gateway, is no order's answer.
 var decides = []int{http.StatusCreated, http.StatusPaymentRequired}
 
 // Answers are the shop's own, in its database: a restart finds them there.
@@ -81,6 +81,9 @@ func (s *Shop) send(ctx context.Context, name, body string) (Answer, error) {
 	if err == nil {
 		response, err = s.keys.Await(ctx, response) // a 202 is not the end
 	}
+	if mayRepeat(err) {
+		return Answer{}, fmt.Errorf("the order may have been placed; look at it, and do not send it again: %w", err)
+	}
 	if errors.Is(err, client.ErrUnknown) {
 		return Answer{}, unknown(err)
 	}
@@ -88,17 +91,43 @@ func (s *Shop) send(ctx context.Context, name, body string) (Answer, error) {
 		return Answer{}, err
 	}
 	defer response.Body.Close()
-	if !slices.Contains(decides, response.StatusCode) {
-		return Answer{}, fmt.Errorf("%s decides nothing about the order; call again with the same name and body", response.Status)
+	key := client.KeyOf(response)
+	if !client.Stored(response) && !slices.Contains(decides, response.StatusCode) {
+		return Answer{}, &UndecidedError{key, errors.New(response.Status + " decides nothing")}
 	}
 	text, err := io.ReadAll(response.Body)
 	if err != nil { // it was too long to be read ahead, and broke off
-		return Answer{}, unknown(err)
+		return Answer{}, &UndecidedError{key, err}
 	}
-	return Answer{response.StatusCode, string(text), client.KeyOf(response)}, nil
+	return Answer{response.StatusCode, string(text), key}, nil
+}
+
+// UndecidedError is the error of an order that got an answer which does not say what became of it. It is [client.ErrUnknown].
+type UndecidedError struct {
+	Key   string // ends the order where it is given up
+	Cause error
+}
+
+// Error implements error.
+func (e *UndecidedError) Error() string { return unknown(e.Cause).Error() }
+
+// Unwrap returns the cause, and says that the outcome is unknown.
+func (e *UndecidedError) Unwrap() []error { return []error{client.ErrUnknown, e.Cause} }
+
+// mayRepeat says that the same order, sent again, may be placed again: the server has forgotten its key, or does not honour it.
+func mayRepeat(err error) bool {
+	var expired *client.ExpiredError
+	var gaveUp *client.GaveUpError
+	return errors.As(err, &expired) || errors.As(err, &gaveUp) && gaveUp.Reason == client.ReasonUnprotected
 }
 
 // unknown is the error of an order that may have been placed.
 func unknown(err error) error {
-	return fmt.Errorf("%w: the order may have been placed; call again with the same name and body: %w", client.ErrUnknown, err)
+	return fmt.Errorf("the order may have been placed; call again with the same name and body: %w", err)
+}
+
+// GiveUp ends an order that has no answer, once a person has looked whether it was placed. The key is that of its error. The name is a
+// new order afterwards.
+func (s *Shop) GiveUp(ctx context.Context, name, key string) error {
+	return s.keys.Done(ctx, name, key)
 }

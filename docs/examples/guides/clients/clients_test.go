@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -165,8 +166,8 @@ func TestWhatDecidesNothingIsNotKept(t *testing.T) {
 		})
 		folder, kept := t.TempDir(), &table{rows: map[string]Answer{}}
 		shop := check.Get(NewShop(url, folder, kept.answers()))(t)
-		if answer, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`); err == nil || len(kept.rows) != 0 {
-			t.Errorf("%d: %+v, kept %v", status, answer, kept.rows)
+		if answer, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`); !errors.Is(err, client.ErrUnknown) || len(kept.rows) != 0 {
+			t.Errorf("%d: %+v, %v, kept %v", status, answer, err, kept.rows)
 		}
 		if entries := check.Get(os.ReadDir(folder))(t); len(entries) != 1 {
 			t.Errorf("%d: the journal has %v", status, entries)
@@ -181,16 +182,79 @@ func TestWhatDecidesNothingIsNotKept(t *testing.T) {
 	}
 }
 
-// A 202 is followed to its end: a decline that comes later is the order's answer.
-func TestWhatIsPendingIsFollowedToItsEnd(t *testing.T) {
-	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// A person who has looked ends an order that is never answered, so that it takes up no place.
+func TestAnOrderThatIsGivenUpLeavesTheJournal(t *testing.T) {
+	s, _ := newServer(t, 0)
+	url := front(t, s, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	folder, kept := t.TempDir(), &table{rows: map[string]Answer{}}
+	shop := check.Get(NewShop(url, folder, kept.answers()))(t)
+	_, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`)
+	var undecided *UndecidedError
+	if !errors.As(err, &undecided) {
+		t.Fatal(err)
+	}
+	if err := shop.GiveUp(t.Context(), "order-17", undecided.Key); err != nil {
+		t.Error(err)
+	}
+	if entries := check.Get(os.ReadDir(folder))(t); len(entries) != 0 {
+		t.Errorf("the journal has %v still", entries)
+	}
+}
+
+// What is stored, or says that the order was executed, is its answer whatever its status is: no second order, and no entry that stays.
+func TestAStoredAnswerDecidesWhateverItsStatusIs(t *testing.T) {
+	problem := func(code string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			status := map[string]int{"idempotency_response_not_kept": 500, "idempotency_response_erased": 410, "provider_unavailable": 502}[code]
+			if status == http.StatusBadGateway {
+				w.Header().Set("Idempotent-Replayed", "true")
+			}
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(status)
+			fmt.Fprintf(w, `{"code":%q}`, code)
+		}
+	}
+	for name, c := range map[string]struct {
+		service http.HandlerFunc
+		status  int
+	}{
+		"executed, and not kept":   {problem("idempotency_response_not_kept"), 500},
+		"executed, and erased":     {problem("idempotency_response_erased"), 410},
+		"failed, and replayed":     {problem("provider_unavailable"), 502},
+		"failed, after it was 202": {accepted(`{"state":"failed","response":{"status":502,"headers":{},"body":"{}"}}`), 502},
+		"closed, after it was 202": {accepted(`{"state":"failed","response":{"status":408,"headers":{},"body":"{}"}}`), 408},
+	} {
+		t.Run(name, func(t *testing.T) {
+			listening := httptest.NewServer(c.service)
+			defer listening.Close()
+			folder, kept := t.TempDir(), &table{rows: map[string]Answer{}}
+			shop := check.Get(NewShop(listening.URL, folder, kept.answers()))(t)
+			answer, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`)
+			if err != nil || answer.Status != c.status || kept.rows["order-17"] != answer {
+				t.Errorf("%+v, %v, kept %v", answer, err, kept.rows)
+			}
+			if entries := check.Get(os.ReadDir(folder))(t); len(entries) != 0 {
+				t.Errorf("the journal has %v still", entries)
+			}
+		})
+	}
+}
+
+// accepted answers 202, and its Location with the status.
+func accepted(status string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			w.Header().Set("Location", "/operations/1")
 			w.WriteHeader(http.StatusAccepted)
 			return
 		}
-		fmt.Fprint(w, `{"state":"completed","response":{"status":402,"headers":{},"body":"declined"}}`)
-	}))
+		fmt.Fprint(w, status)
+	}
+}
+
+// A 202 is followed to its end: a decline that comes later is the order's answer.
+func TestWhatIsPendingIsFollowedToItsEnd(t *testing.T) {
+	listening := httptest.NewServer(accepted(`{"state":"completed","response":{"status":402,"headers":{},"body":"declined"}}`))
 	defer listening.Close()
 	folder, kept := t.TempDir(), &table{rows: map[string]Answer{}}
 	shop := check.Get(NewShop(listening.URL, folder, kept.answers()))(t)
@@ -223,6 +287,43 @@ func TestWhatBreaksOffMayHaveBeenPlaced(t *testing.T) {
 	check.Get(shop.Order(t.Context(), "order-17", `{"item":"book"}`))(t)
 	if first, second := <-keys, <-keys; first != second {
 		t.Errorf("the keys %s and %s", first, second)
+	}
+}
+
+// Where the server says that the key protects nothing, or no longer has it, the same request might place the order again.
+func TestWhatMightBePlacedAgainIsNotToBeSentAgain(t *testing.T) {
+	for name, second := range map[string]http.HandlerFunc{
+		"unprotected": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Idempotency-Status", "unprotected")
+			w.WriteHeader(http.StatusPaymentRequired)
+		},
+		"expired": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusGone)
+			fmt.Fprint(w, `{"code":"idempotency_key_expired"}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := newServer(t, 1)
+			var requests atomic.Int64
+			listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if requests.Add(1) == 1 {
+					s.ServeHTTP(w, r)
+					return
+				}
+				second(w, r)
+			}))
+			defer listening.Close()
+			kept := &table{rows: map[string]Answer{}}
+			shop := check.Get(NewShop(listening.URL, t.TempDir(), kept.answers()))(t)
+			_, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`)
+			if !errors.Is(err, client.ErrUnknown) || strings.Contains(err.Error(), "call again") || !strings.Contains(err.Error(), "do not send it again") {
+				t.Errorf("%v, want that it must not be sent again", err)
+			}
+			if s.orders.Load() != 1 || len(kept.rows) != 0 {
+				t.Errorf("%d orders, kept %v", s.orders.Load(), kept.rows)
+			}
+		})
 	}
 }
 

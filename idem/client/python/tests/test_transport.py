@@ -132,6 +132,22 @@ class Keys(unittest.TestCase):
             client(base, follow_redirects=True).post(URL, json={})
         self.assertEqual((ended.exception.reason, ended.exception.status), ("unproven", 302))
 
+    def test_a_stored_answer_is_told_from_one_that_decides_nothing(self) -> None:
+        def problem(status: int, code: str, **headers: str) -> httpx.Response:
+            return httpx.Response(status, json={"code": code}, headers={"Content-Type": "application/problem+json", **{name.replace("_", "-"): value for name, value in headers.items()}})
+
+        for answer, stored in (
+            (problem(502, "provider_unavailable", Idempotent_Replayed="true"), True),
+            (problem(408, "operation_abandoned", Idempotency_Expires="2030-01-01T00:00:00Z"), True),
+            (problem(500, "idempotency_response_not_kept"), True),
+            (problem(410, "idempotency_response_erased"), True),
+            (problem(500, "idempotency_response_not_kept", Idempotency_Status="unprotected"), False),
+            (httpx.Response(202, headers={"Idempotent-Replayed": "true"}), False),
+            (httpx.Response(201), False),
+            (httpx.Response(401), False),
+        ):
+            self.assertIs(idem_client.stored(client(Answering(answer)).post(URL, json={})), stored, answer)
+
     def test_the_same_request_sent_again_has_the_same_key_and_another_has_not(self) -> None:
         base = Answering(httpx.Response(201), httpx.Response(201), httpx.Response(201))
         http = client(base)
@@ -346,7 +362,7 @@ class Cancellation(unittest.IsolatedAsyncioTestCase):
         async with idem_client.AsyncClient("https://api.example/prod", Config(journal=MemoryJournal()), headers={"Authorization": "Bearer t"}, base=Base()) as api:
             accepted = await api.post("/v1/payments", json={}, operation="order-17")
             final = await api.await_final(accepted)
-            self.assertEqual(final.text, "paid")
+            self.assertEqual((final.text, idem_client.stored(accepted), idem_client.stored(final)), ("paid", False, True))
             await api.done("order-17", idem_client.key_of(final))
         self.assertEqual([str(r.url) for r in asked], ["https://api.example/prod/v1/payments", "https://api.example/prod/v1/operations/1"])
         self.assertEqual(asked[1].headers["Authorization"], "Bearer t")
@@ -760,8 +776,11 @@ class Journals(unittest.TestCase):
         self.assertEqual([beside.name for beside in path.iterdir() if beside.name.startswith("begin-")], ["begin-3"])
 
     def test_a_crash_while_an_operation_ends_leaves_its_name_free(self) -> None:
-        journal = FileJournal(self.path)
-        journal.begin("a", Entry("k1"))
+        journal = FileJournal(self.path, 1)
+        journal.begin("b", Entry("k1"))
+        for ended in self.path.glob("*/*"):
+            ended.unlink()
+        journal.begin("a", Entry("k1"))  # its place is free, too
         for ended in self.path.glob("*/*"):
             ended.unlink()
         entry, resumed = journal.begin("a", Entry("k2"))

@@ -58,11 +58,11 @@ export function respond(a: Omit<Answer, "code">): Response {
 }
 
 /**
- * What an answer means for the operation. "refused" is 401 or 403: they come before the key is looked at, or from a handler
+ * What an answer means for the operation. "stored" is an answer that is final: asking again gets the same. "refused" is 401 or 403: they come before the key is looked at, or from a handler
  * whose answer is not stored. "unproven" is an answer that nothing marks as one about each attempt with the key, and
  * "unprotected" one that says that the key protects nothing there.
  */
-export type Verdict = "answer" | "again" | "mismatch" | "unknown" | "expired" | "refused" | "unproven" | "unprotected";
+export type Verdict = "answer" | "stored" | "again" | "mismatch" | "unknown" | "expired" | "refused" | "unproven" | "unprotected";
 
 /**
  * The statuses after which the same key is safe and may help: those of RFC 9110, and those by which content delivery networks
@@ -80,13 +80,13 @@ const decided = ["idempotency_response_not_kept", "idempotency_response_erased"]
 export function judge({ status, headers, code }: Pick<Answer, "status" | "headers" | "code">): Verdict {
   const kept = headers.get("Idempotency-Status") ?? ""; // says what the code says, also where the body was replaced
   if (headers.get("Idempotent-Replayed") === "true" || headers.has("Idempotency-Expires") || kept === "replayed") {
-    return "answer"; // stored, whatever it says: asking again gets the same
+    return "stored"; // whatever it says
   }
   if (kept === "unprotected" || kept === "ignored") {
     return status >= 300 ? "unprotected" : "answer"; // an attempt before was executed beside this one, if at all; so would be another one
   }
   if (decided.includes(code) && kept !== "unknown") {
-    return "answer"; // asking again gets the same
+    return "stored"; // as far as it was kept
   }
   if (code === "idempotency_response_too_large" && kept !== "unknown") {
     return "unproven"; // asking again gets the same, but it is not stored

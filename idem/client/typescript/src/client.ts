@@ -91,6 +91,7 @@ const keyAheadMaxMs = 120_000;
 export class Client {
   readonly #options: Options;
   readonly #sent = new WeakMap<Response, Operation>();
+  readonly #stored = new WeakSet<Response>();
 
   /** Throws a ConfigError that names the option, its value and the rule. */
   constructor(options: Partial<Options> = {}) {
@@ -133,6 +134,17 @@ export class Client {
   /** The key that the response's request was sent with. */
   keyOf(response: Response): string | undefined {
     return this.#sent.get(response)?.key;
+  }
+
+  /**
+   * Whether a response of `fetch` or `await` is the operation's stored, final answer: the same key gets it again. Keep such an
+   * answer whatever its status is, then call `done`. It may be a 502 that says that the operation failed, or the 500
+   * idempotency_response_not_kept, which says that it was executed. Another response may still be the operation's answer, such
+   * as the 201 of an API that marks none; or it may decide nothing, such as the 401 of a token that is over. A 202 is not stored
+   * before `await` has followed it. Of a clone of the response it says false.
+   */
+  stored(response: Response): boolean {
+    return this.#stored.has(response);
   }
 
   #journal(unknown = false): Journal {
@@ -195,9 +207,9 @@ export class Client {
         new GaveUpError(op.key, reason, pace.attempts, cause === undefined ? last : { ...last, cause });
       if (answer) {
         const verdict = judge(answer);
-        if (verdict === "answer" || ((verdict === "refused" || verdict === "unproven" || verdict === "unprotected") && (await this.#first(op, pace)))) {
+        if (verdict === "answer" || verdict === "stored" || ((verdict === "refused" || verdict === "unproven" || verdict === "unprotected") && (await this.#first(op, pace)))) {
           if (!isStatus(answer.status)) throw gaveUp("permanent", new Error("a browser hides the redirect that came, or the status is none"));
-          return this.#handOver(op, answer);
+          return this.#handOver(op, answer, verdict === "stored" && answer.status !== 202); // a 202 is not the end, also where it is stored
         }
         if (verdict === "mismatch") throw new MismatchError(op.key, last.status, last.code, !(await this.#first(op, pace)));
         if (verdict === "unknown") throw new OutcomeUnknownError(op.key, last.retryAfterMs);
@@ -249,9 +261,10 @@ export class Client {
     }
   }
 
-  #handOver(op: Operation, answer: Omit<Answer, "code">): Response {
+  #handOver(op: Operation, answer: Omit<Answer, "code">, stored: boolean): Response {
     const response = respond(answer);
     this.#sent.set(response, op);
+    if (stored) this.#stored.add(response);
     return response;
   }
 
@@ -291,7 +304,7 @@ export class Client {
       if (["operation_not_found", "idempotency_key_expired"].includes(last.code)) throw new ExpiredError(op.key, last.status);
       const status = last.status === 200 ? parseStatus(asked.answer.body) : undefined;
       if (!status) throw gaveUp("permanent", new Error("the Location answers with something else than an operation's status"));
-      if (status.final) return this.#handOver(op, status.final);
+      if (status.final) return this.#handOver(op, status.final, true);
       state = status.state;
     }
   }

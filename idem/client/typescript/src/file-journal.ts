@@ -102,9 +102,18 @@ export class FileJournal implements Journal {
     }
   }
 
-  /** Counts the entries. What a crash left beside them does not count. */
+  /**
+   * Whether there is a place for another entry. The directory that a crash inside `done` left takes a place, so a full journal is
+   * cleaned and counted again.
+   */
   async #hasRoom(): Promise<boolean> {
-    return (await readdir(this.#directory)).filter((name) => !name.startsWith(besidePrefix)).length < this.#entriesMax;
+    if ((await this.#count()) >= this.#entriesMax) await clean(this.#directory);
+    return (await this.#count()) < this.#entriesMax;
+  }
+
+  /** Counts the operations' directories. What a crash left beside them does not count. */
+  async #count(): Promise<number> {
+    return (await readdir(this.#directory)).filter((name) => !name.startsWith(besidePrefix)).length;
   }
 
   /**

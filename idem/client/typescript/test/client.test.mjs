@@ -240,6 +240,23 @@ test("await refuses a 202 that it does not know, and does not take it for final"
   assert.equal(await client.await(declined), declined);
 });
 
+test("a stored answer is told from one that decides nothing", async () => {
+  const problem = (status, code, headers = {}) => new Response(JSON.stringify({ code }), { status, headers: { "Content-Type": "application/problem+json", ...headers } });
+  for (const [stored, answer] of [
+    [true, problem(502, "provider_unavailable", { "Idempotent-Replayed": "true" })],
+    [true, problem(408, "operation_abandoned", { "Idempotency-Expires": "2030-01-01T00:00:00Z" })],
+    [true, problem(500, "idempotency_response_not_kept")],
+    [true, problem(410, "idempotency_response_erased")],
+    [false, problem(500, "idempotency_response_not_kept", { "Idempotency-Status": "unprotected" })],
+    [false, new Response("{}", { status: 202, headers: { "Idempotent-Replayed": "true" } })],
+    [false, new Response(null, { status: 201 })],
+    [false, new Response(null, { status: 401 })],
+  ]) {
+    const client = new Client({ ...silent, ...answering(answer) });
+    assert.equal(client.stored(await client.fetch(url, post)), stored, `${answer.status}`);
+  }
+});
+
 test("await asks with what the request was sent with, but for its body and its key", async () => {
   const accepted = new Response("{}", { status: 202, headers: { Location: "/v1/operations/op_1" } });
   const final = new Response('{"state":"completed","response":{"status":201,"headers":{},"body":"paid"}}');
@@ -249,6 +266,7 @@ test("await asks with what the request was sent with, but for its body and its k
   const sent = { ...post, credentials: "include", mode: "cors", dispatcher, keepalive: true, integrity: "sha256-x", redirect: "manual" };
   const answer = await client.await(await client.fetch(url, { ...sent, headers: { Authorization: "Bearer a", "Content-Type": "application/json" } }));
   assert.equal(await answer.text(), "paid");
+  assert.ok(client.stored(answer));
   const { headers, signal, ...init } = asked[1].init;
   assert.ok(signal);
   assert.deepEqual(init, { credentials: "include", mode: "cors", dispatcher, redirect: "manual" });
@@ -478,10 +496,14 @@ test("FileJournal: what a crash left does not fill it", async (t) => {
 
 test("FileJournal: a crash while an operation ends leaves its name free", async (t) => {
   const path = await directory(t);
-  const journal = await FileJournal.open(path);
-  await journal.begin("a", { key: "k1" });
-  const [operation] = await readdir(path);
-  const ends = async () => rm(join(path, operation, (await readdir(join(path, operation)))[0]));
+  const journal = await FileJournal.open(path, 1);
+  const ends = async () => {
+    const [operation] = await readdir(path);
+    await rm(join(path, operation, (await readdir(join(path, operation)))[0]));
+  };
+  await journal.begin("b", { key: "k1" });
+  await ends();
+  await journal.begin("a", { key: "k1" }); // its place is free, too
   await ends();
   assert.deepEqual(await journal.begin("a", { key: "k2" }), { entry: { key: "k2" }, resumed: false });
   await ends();

@@ -22,7 +22,7 @@ from .errors import (
 )
 from .journal import Entry, FileJournal, Journal, MemoryJournal
 from .key import Syntax
-from .transport import AsyncIdempotencyTransport, IdempotencyTransport, key_of, operation, with_key, without_key
+from .transport import AsyncIdempotencyTransport, IdempotencyTransport, key_of, operation, stored, with_key, without_key
 
 __all__ = [
     "AnswerTooLongError",
@@ -49,6 +49,7 @@ __all__ = [
     "Syntax",
     "key_of",
     "operation",
+    "stored",
     "with_key",
     "without_key",
 ]

@@ -52,8 +52,8 @@ def parse(body: bytes | None) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
-Verdict = Literal["answer", "again", "mismatch", "unknown", "expired", "refused", "unproven", "unprotected"]
-"""`refused` is 401 or 403: they come before the key is looked at, or from a handler whose answer is not stored. `unproven` is an
+Verdict = Literal["answer", "stored", "again", "mismatch", "unknown", "expired", "refused", "unproven", "unprotected"]
+"""`stored` is an answer that is final: asking again gets the same. `refused` is 401 or 403: they come before the key is looked at, or from a handler whose answer is not stored. `unproven` is an
 answer that nothing marks as one about each attempt with the key, and `unprotected` one that says that the key protects nothing
 there."""
 
@@ -71,11 +71,11 @@ def judge(status: int, headers: httpx.Headers, code: str) -> Verdict:
     have no record and no lease that keeps it from its commit."""
     kept = headers.get("Idempotency-Status", "")  # says what the code says, also where the body was replaced
     if headers.get("Idempotent-Replayed") == "true" or headers.get("Idempotency-Expires") or kept == "replayed":
-        return "answer"  # stored, whatever it says: asking again gets the same
+        return "stored"  # whatever it says
     if kept in ("unprotected", "ignored"):
         return "unprotected" if status >= 300 else "answer"  # an attempt before was executed beside this one, if at all; so would be another one
     if code in _DECIDED and kept != "unknown":
-        return "answer"  # asking again gets the same
+        return "stored"  # as far as it was kept
     if code == "idempotency_response_too_large" and kept != "unknown":
         return "unproven"  # asking again gets the same, but it is not stored
     if status in RETRIED:

@@ -192,8 +192,15 @@ class FileJournal:
         return entry
 
     def _has_room(self) -> bool:
-        """Counts the entries. What a crash left beside them does not count."""
-        return sum(not name.startswith(_BESIDE_PREFIX) for name in os.listdir(self._directory)) < self._entries_max
+        """Whether there is a place for another entry. The directory that a crash inside `done` left takes a place, so a full
+        journal is cleaned and counted again."""
+        if self._count() >= self._entries_max:
+            self._clean()
+        return self._count() < self._entries_max
+
+    def _count(self) -> int:
+        """Counts the operations' directories. What a crash left beside them does not count."""
+        return sum(not name.startswith(_BESIDE_PREFIX) for name in os.listdir(self._directory))
 
     def _write(self, operation: str, entry: Entry) -> bool:
         """Made and synced beside, then renamed into place. That replaces an empty directory, and fails where another process

@@ -25,6 +25,8 @@ log = logging.getLogger("idem_client")
 KEY, OPERATION, WITHOUT_KEY = "idem_key", "idem_operation", "idem_without_key"
 ENTRY, NOTHING = "idem_entry", "idem_nothing_happened"
 """The extensions of a httpx.Request that say what its key is."""
+STORED = "idem_stored"
+"""The extension of a httpx.Response that says that it is the stored, final answer."""
 
 
 @dataclass(frozen=True)
@@ -180,10 +182,12 @@ def _judged(op: _Operation, answer: Answer) -> Generator[Step, Reply, httpx.Resp
     """The response for the caller, or None where the request is to be tried again."""
     verdict = judge(answer.status, answer.headers, op.code)
     nothing = verdict in ("refused", "unproven", "unprotected") and (yield from op.first())
-    if verdict == "answer" or nothing:
+    if verdict == "answer" or verdict == "stored" or nothing:
         # Another round of authentication, and a redirect, are the first attempt still if nothing can have happened.
         op.request.extensions = {**op.request.extensions, NOTHING: nothing}
-        return _handed_over(op, answer)
+        response = _handed_over(op, answer)
+        response.extensions[STORED] = verdict == "stored" and op.status != 202  # a 202 is not the end, also where it is stored
+        return response
     if verdict == "mismatch":
         raise MismatchError(op.key, op.status, op.code, not (yield from op.first()))
     if verdict == "unknown":
@@ -353,7 +357,9 @@ def follow(config: Config, accepted: httpx.Response) -> Machine:
         if status is None:
             raise op.gave_up("permanent", ValueError("the Location answers with something else than an operation's status"))
         if status.final is not None:
-            return status.final.response(request)
+            final = status.final.response(request)
+            final.extensions[STORED] = True
+            return final
         state = status.state
 
 

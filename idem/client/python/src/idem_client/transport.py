@@ -15,7 +15,7 @@ from .answer import Answer
 from .config import Config
 from .errors import AnswerTooLongError, KeyRefusedError
 from .journal import Journal
-from .machine import KEY, OPERATION, WITHOUT_KEY, Alone, Ask, Begin, Lost, Machine, Pause, Reply, consult, declared, entry_of, follow, land, refused_body, send, too_long
+from .machine import KEY, OPERATION, STORED, WITHOUT_KEY, Alone, Ask, Begin, Lost, Machine, Pause, Reply, consult, declared, entry_of, follow, land, refused_body, send, too_long
 
 
 def operation(name: str) -> dict[str, Any]:
@@ -39,6 +39,15 @@ def key_of(response: httpx.Response) -> str | None:
     """The key that the response's request was sent with."""
     key = response.request.extensions.get(KEY)
     return key if isinstance(key, str) else None
+
+
+def stored(response: httpx.Response) -> bool:
+    """Whether a response of a transport or of `await_final` is the operation's stored, final answer: the same key gets it
+    again. Keep such an answer whatever its status is, then call `done`. It may be a 502 that says that the operation failed,
+    or the 500 idempotency_response_not_kept, which says that it was executed. Another response may still be the operation's
+    answer, such as the 201 of an API that marks none; or it may decide nothing, such as the 401 of a token that is over. A 202
+    is not stored before `await_final` has followed it."""
+    return response.extensions.get(STORED) is True
 
 
 def _ended(config: Config, key: str | None) -> tuple[Journal, str]:
