@@ -225,7 +225,7 @@ func (j *FileJournal) write(operation string, entry Entry) error {
 		err = j.rename(beside, j.path(operation))
 	}
 	if err != nil {
-		return errors.Join(err, os.RemoveAll(beside))
+		return errors.Join(err, os.RemoveAll(beside)) //nolint:gosec // it was made here
 	}
 	return j.sync(j.dir)
 }
@@ -303,7 +303,7 @@ func (j *FileJournal) clean() error {
 func (j *FileJournal) remove(file os.DirEntry) error {
 	name := filepath.Join(j.dir, file.Name())
 	if file.IsDir() && strings.HasSuffix(name, suffix) {
-		return os.Remove(name)
+		return os.Remove(name) //nolint:gosec // it is in the journal's directory
 	}
 	if !strings.HasPrefix(file.Name(), besidePrefix) {
 		return nil
@@ -316,7 +316,7 @@ func (j *FileJournal) remove(file os.DirEntry) error {
 	if err := j.rename(name, gone); err != nil {
 		return err
 	}
-	return os.RemoveAll(gone)
+	return os.RemoveAll(gone) //nolint:gosec // it is in the journal's directory
 }
 
 // makeDurable makes a directory and those above it that are missing. Each name is synced in the directory above, and so is

@@ -31,7 +31,7 @@ func stopping(t *testing.T, fails, functions string) (environment []string, call
 	t.Helper()
 	folder := t.TempDir()
 	calls = filepath.Join(folder, "calls")
-	if err := os.WriteFile(filepath.Join(folder, "aws"), []byte(standIn), 0o755); err != nil { //nolint:gosec // it is a program
+	if err := os.WriteFile(filepath.Join(folder, "aws"), []byte(standIn), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return []string{"PATH=" + folder + ":" + os.Getenv("PATH"), "CALLS=" + calls, "FAILS=" + fails, "FUNCTIONS=" + functions}, calls
