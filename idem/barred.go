@@ -51,7 +51,7 @@ func (e *Engine) bars(ctx context.Context, op *Operation, req Request) error {
 	if req.OneOff || op.SafeToRunAgain {
 		return nil
 	}
-	ctx, cancel := e.inTime(ctx)
+	ctx, cancel := e.InTime(ctx)
 	defer cancel()
 	before, err := e.loss.At(ctx)
 	if err != nil {

@@ -196,9 +196,21 @@ func (o *Registered) Lookup(ctx context.Context, req Request) (*Result, error) {
 // or another incarnation's, or where it has expired or been given up and its key is free. It returns an [*ExpiredError] while the policy keeps an expired record as gone, an
 // [*UnavailableError], a [*QuotaError] or [storage.ErrErased].
 func (e *Engine) Status(ctx context.Context, tenant string, id OperationID) (*storage.Record, error) {
-	ctx, cancel := e.inTime(ctx)
+	return e.told(ctx, tenant, id, e.limitedStatus)
+}
+
+// StatusAgain is [Engine.Status] for a further read within one request: the quota of look-ups is not asked again.
+func (e *Engine) StatusAgain(ctx context.Context, tenant string, id OperationID) (*storage.Record, error) {
+	return e.told(ctx, tenant, id, e.status)
+}
+
+// told reads a status in time, and tells of what went wrong.
+func (e *Engine) told(
+	ctx context.Context, tenant string, id OperationID, read func(ctx context.Context, tenant string, id OperationID) (*storage.Record, error),
+) (*storage.Record, error) {
+	asking, cancel := e.InTime(ctx)
 	defer cancel()
-	r, err := e.limitedStatus(ctx, tenant, id)
+	r, err := read(asking, tenant, id)
 	if err != nil {
 		e.tellStatus(ctx, tenant, id, err)
 	}
@@ -251,8 +263,7 @@ const lastPoll = 250 * time.Millisecond
 
 // Await polls the status of an operation until it is final or the wait is over, and returns it as [Engine.Status] does,
 // without asking the quota of look-ups. The polls are jittered and back off from 50 ms to 1 s. Where too many wait already
-// (Config.WaitsMax, Config.WaitsPerTenantMax), or the tenant is over its quota of waits, it returns at once what there is, and so without a
-// wait. A poll that the
+// (Config.WaitsMax, Config.WaitsPerTenantMax), or the tenant is over its quota of waits, it returns at once what there is. A poll that the
 // store has not answered 250 ms after the wait is an [*UnavailableError].
 func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait time.Duration) (*storage.Record, error) {
 	ctx, cancel := e.timers.WithTimeout(ctx, wait+lastPoll)
@@ -260,7 +271,7 @@ func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait 
 	clock := e.now()
 	until := clock.Add(wait)
 	r, err := e.status(ctx, tenant, id)
-	if err != nil || r == nil || r.State.Final() || wait <= 0 {
+	if err != nil || r == nil || r.State.Final() {
 		return r, err
 	}
 	leave, may := e.mayWait(ctx, tenant)
@@ -289,9 +300,10 @@ func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait 
 // now is the clock in the resolution that is stored.
 func (e *Engine) now() time.Time { return e.cfg.Now().UTC().Truncate(time.Millisecond) }
 
-// inTime bounds what is asked for a request beside its execution's own reads and writes, of the store and of the quota. It ends a little
-// before the caller's deadline: where nobody answers, the caller is told so before the platform ends the process.
-func (e *Engine) inTime(ctx context.Context) (context.Context, context.CancelFunc) {
+// InTime bounds what is asked for a request beside its execution's own reads and writes, of the store and of the quota. It ends a little
+// before the caller's deadline, by half of Config.AnswerMargin or less: where nobody answers, the caller is told so before the platform
+// ends the process.
+func (e *Engine) InTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, bounded := ctx.Deadline()
 	if !bounded {
 		return ctx, func() {}

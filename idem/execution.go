@@ -86,7 +86,7 @@ func (x *execution) begins(ctx context.Context, began protocol.Instant) protocol
 // drive drives the machine to its end: one action, one call.
 func (x *execution) drive(ctx context.Context, in protocol.Input, handler Handler) (protocol.Say, error) {
 	detached := context.WithoutCancel(ctx) // a client that hangs up changes nothing about what was begun
-	asking, cancel := x.engine.inTime(ctx)
+	asking, cancel := x.engine.InTime(ctx)
 	defer cancel()
 	defer x.endWait()
 	for {
@@ -108,7 +108,7 @@ func (x *execution) drive(ctx context.Context, in protocol.Input, handler Handle
 			x.endWait()
 			in = x.start(detached, a, handler)
 		case protocol.Wait:
-			in = x.wait(ctx, a)
+			in = x.wait(ctx, asking, a)
 		case protocol.Ask, protocol.Call, protocol.Probe, protocol.Alert, protocol.Tell: // never of an execution; Tell ended it above
 		}
 		if x.fatal != nil {

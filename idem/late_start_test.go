@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -139,28 +141,67 @@ func TestAHandlerWithAShortTimeStartsAfterASlowReserve(t *testing.T) {
 	}
 }
 
-// docs/semantics.md "Observe mode": a request that is only observed is executed all the same, so that its key is recorded where the store
-// answers, however little time is left: without a record the release that enforces would execute its retry.
+// docs/semantics.md "Observe mode": a wrapped handler that is only observed runs all the same, so that its key is recorded while anything may
+// be written, however little time is left: without a record the release that enforces would execute its retry. Nothing is wrong with the
+// store, and no alarm says so.
 func TestAnObservedRequestWithoutTimeIsRecorded(t *testing.T) {
-	const deadline = 6 * time.Second
-	late := 0
-	for reply := 50 * time.Millisecond; reply < deadline; reply += 50 * time.Millisecond {
-		bubble(t, func(t *testing.T) {
-			w, store := newFaultyWorld(t)
-			observed := w.register(idem.Operation{Kind: idem.KindWrapped, ReadFirst: true, Policy: idem.Observe(idem.IETF())})
-			store.On(faulty.Get, 1, replyAfter(reply))
-			ctx, cancel := context.WithTimeout(t.Context(), deadline)
-			defer cancel()
-			_, err := observed.Do(ctx, request("{}"), w.effect(201, "done"))
-			if !errors.Is(err, idem.ErrNoTime) || reply >= deadline/2 { // of a short time the handler has half: then not even that is left
-				return
-			}
-			late++
-			w.engineOf(store, idem.Config{})
-			w.want(w.do(w.register(idem.Operation{Kind: idem.KindWrapped}), request("{}"), w.effect(201, "again")), idem.OutcomeUnknown, 0, "")
-		})
+	for _, deadline := range []time.Duration{700 * time.Millisecond, 6 * time.Second} {
+		late := 0
+		for reply := 50 * time.Millisecond; reply < deadline*9/10; reply += 50 * time.Millisecond {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				var log strings.Builder
+				w.engineOf(store, idem.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				observed := w.register(idem.Operation{Kind: idem.KindWrapped, ReadFirst: true, Policy: idem.Observe(idem.IETF())})
+				store.On(faulty.Get, 1, replyAfter(reply))
+				ctx, cancel := context.WithTimeout(t.Context(), deadline)
+				defer cancel()
+				if _, err := observed.Do(ctx, request("{}"), w.effect(201, "done")); err == nil {
+					return
+				} else if !errors.Is(err, idem.ErrNoTime) || strings.Contains(log.String(), "store.error") {
+					t.Errorf("%v of %v: %v\n%s", reply, deadline, err, &log)
+				}
+				late++
+				w.engineOf(store, idem.Config{})
+				w.want(w.do(w.register(idem.Operation{Kind: idem.KindWrapped}), request("{}"), w.effect(201, "again")), idem.OutcomeUnknown, 0, "")
+			})
+		}
+		if late == 0 {
+			t.Errorf("no request with %v was late: the test shows nothing", deadline)
+		}
 	}
-	if late == 0 {
-		t.Error("no request was late: the test shows nothing")
+}
+
+// What is not wrapped is answered 503 where there is no time, in observe mode too: nothing ran, and nothing is written that would keep the key.
+func TestAnObservedTransactionWithoutTimeLeavesItsKey(t *testing.T) {
+	const deadline = 6 * time.Second
+	for _, op := range []idem.Operation{{Kind: idem.KindAtomic, ReadFirst: true}, {Kind: idem.KindOptimistic}, {Kind: idem.KindDeferred}} {
+		late := 0
+		for reply := 50 * time.Millisecond; reply < deadline; reply += 50 * time.Millisecond {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				observing := op
+				observing.Policy = idem.Observe(idem.IETF())
+				observed := w.register(observing)
+				store.On(faulty.Get, 1, replyAfter(reply))
+				ctx, cancel := context.WithTimeout(t.Context(), deadline)
+				defer cancel()
+				_, err := observed.Do(ctx, request("{}"), func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
+					if left := timeLeft(ctx); left < workMin {
+						t.Errorf("%s: a reply after %v: the handler starts with %v left", op.Kind, reply, left)
+					}
+					return idem.Response{Status: 201}, nil
+				})
+				if !errors.Is(err, idem.ErrNoTime) {
+					return
+				}
+				late++
+				w.engineOf(store, idem.Config{})
+				w.want(w.do(w.register(op), request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
+			})
+		}
+		if late == 0 {
+			t.Errorf("%s: no request was late: the test shows nothing", op.Kind)
+		}
 	}
 }

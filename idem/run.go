@@ -75,9 +75,9 @@ func serve(ctx context.Context, handler Handler, tx *Tx) (response Response, err
 	return response, err
 }
 
-// wait performs protocol.Wait for another execution.
-func (x *execution) wait(ctx context.Context, a protocol.Action) protocol.Input {
-	if !x.mayWait(ctx) {
+// wait performs protocol.Wait for another execution. asking bounds the question whether it may.
+func (x *execution) wait(ctx, asking context.Context, a protocol.Action) protocol.Input {
+	if !x.mayWait(asking) {
 		return protocol.Input{What: protocol.Woke}
 	}
 	if err := x.pause(ctx, waitPauseMin, a.Pause, a.Wake); err != nil {

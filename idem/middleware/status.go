@@ -50,7 +50,9 @@ const endShown = time.Minute
 // nil if no operation is deferred.
 func (m *Middleware) Status(messages Messages) http.Handler {
 	return m.Read(func(ctx context.Context, r *Request) (idem.Response, error) {
-		record, state, err := m.shown(ctx, messages, r)
+		asking, cancel := m.engine.InTime(ctx)
+		defer cancel()
+		record, state, err := m.shown(asking, messages, r)
 		if errors.Is(err, errChain) { // a loss has torn its transaction: nobody else finds it
 			m.cfg.Logger.ErrorContext(ctx, "outbox.message_gone", "operation", record.Operation, "tenant", record.Tenant,
 				"operation_id", record.OperationID, "alarm", true)
@@ -84,7 +86,7 @@ func (m *Middleware) shown(ctx context.Context, messages Messages, r *Request) (
 			return record, state, err
 		}
 		seen := *record
-		record, err = m.engine.Await(ctx, r.Identity.Tenant, id, 0)
+		record, err = m.engine.StatusAgain(ctx, r.Identity.Tenant, id)
 		if err == nil && record != nil && record.Revision == seen.Revision {
 			return record, "", errChain
 		}

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -300,4 +302,30 @@ func TestATornOperationIsToldOfWithTheLastLookUp(t *testing.T) {
 	if r.StatusCode != 500 || !strings.Contains(a.log.String(), `"msg":"outbox.message_gone"`) {
 		t.Errorf("%d %s, the log is %s", r.StatusCode, r.body, a.log)
 	}
+}
+
+// hanging answers for no message until its caller gives up.
+type hanging struct{ middleware.Messages }
+
+func (hanging) Message(ctx context.Context, _ idem.MessageID) (*storage.Message, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// docs/design.md "What the system promises", 3: also where the table of messages hangs, and the platform ends the process at the deadline.
+func TestAStatusWhoseMessagesHangIsAnsweredBeforeTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newLocalAPI(t, nil)
+		id := a.stored("k", func(*storage.Record) {})
+		const deadline = 3 * time.Second
+		ctx, cancel := context.WithTimeout(t.Context(), deadline)
+		defer cancel()
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/operations/"+string(id), nil)
+		r.Header.Set("Authorization", "Bearer tenant-a")
+		began, w := time.Now(), httptest.NewRecorder()
+		a.mw.Status(hanging{}).ServeHTTP(w, r)
+		if took := time.Since(began); w.Code != 503 || took >= deadline {
+			t.Errorf("%d after %v", w.Code, took)
+		}
+	})
 }

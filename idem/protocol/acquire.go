@@ -80,7 +80,7 @@ func (x Execution) busy(r Record, now Instant) (Execution, Action) {
 func (x Execution) reserve(now Instant, c *Config) (Execution, Action) {
 	x.Held = reserved(c, x.Request.Incarnation.Plus(uint64(x.Holds)), x.Owner, x.Plan.LeaseUntil)
 	switch {
-	case x.late(now, c) && !c.Observed: // what is observed is executed all the same, and its key has to say so
+	case x.tooLate(now, c):
 		return x.giveUp(Say{Code: Late}, NoReason, now, c)
 	case !c.Kind.leases():
 		x.Holding = false
@@ -96,7 +96,7 @@ func (x Execution) takeOver(r Record, now Instant, c *Config) (Execution, Action
 		return x.tell(Say{Code: Vacant})
 	case x.Request.Barred:
 		return x.tell(Say{Code: Unavailable})
-	case x.late(now, c) && !c.Observed:
+	case x.tooLate(now, c):
 		return x.giveUp(Say{Code: Late}, NoReason, now, c)
 	}
 	next := takenOver(r, c, x.Owner, x.Plan.LeaseUntil)
@@ -110,7 +110,11 @@ func (x Execution) takeOver(r Record, now Instant, c *Config) (Execution, Action
 }
 
 func (x Execution) reserveUntil(now Instant, c *Config) Instant {
-	return min(x.Plan.HandlerUntil, now+c.ReserveFor)
+	until := x.Plan.HandlerUntil
+	if c.runsAnyway() {
+		until = x.Plan.StoreUntil
+	}
+	return min(until, now+c.ReserveFor)
 }
 
 // parkOther: a dead lease of a wrapped handler is no permission to run again. The request or sweep that meets it says so in the record.
@@ -196,6 +200,15 @@ func (x Execution) hold(r Record, now Instant, c *Config) (Execution, Action) {
 func (x Execution) late(now Instant, c *Config) bool {
 	least := min(c.WorkMin, (x.Plan.HandlerUntil-x.Plan.Began)/2)
 	return x.Plan.HandlerUntil-now < max(1, least)
+}
+
+// tooLate says that nothing is begun any more. The key of what runs anyway has to say so for as long as anything is written: it is given
+// back at once, and stays only observed.
+func (x Execution) tooLate(now Instant, c *Config) bool {
+	if c.runsAnyway() {
+		return now >= x.Plan.StoreUntil
+	}
+	return x.late(now, c)
 }
 
 // giveBack takes back a reserve that may have landed, or may land yet: nothing has run under it. Where it has not landed,

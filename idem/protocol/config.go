@@ -67,6 +67,10 @@ func (c *Config) safeToStore() bool {
 	return c.Safe || c.Observed && c.off(ObservedIsSafe)
 }
 
+// runsAnyway says that the handler runs whatever becomes of the execution: a wrapped one that is only observed. Without a record the next
+// request that is not would run it again.
+func (c *Config) runsAnyway() bool { return c.Observed && c.Kind == Wrapped }
+
 // renews says whether the lease is kept up while the handler runs.
 func (c *Config) renews() bool { return c.Kind == Wrapped && !c.Kills && !c.off(NoRenewal) }
 
