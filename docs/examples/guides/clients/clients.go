@@ -82,7 +82,7 @@ func (s *Shop) send(ctx context.Context, name, body string) (Answer, error) {
 		response, err = s.keys.Await(ctx, response) // a 202 is not the end
 	}
 	if mayRepeat(err) {
-		return Answer{}, fmt.Errorf("the order may have been placed; look at it, and do not send it again: %w", err)
+		return Answer{}, unrepeatable(err) // "look at it, and do not send it again"
 	}
 	if errors.Is(err, client.ErrUnknown) {
 		return Answer{}, unknown(err)
@@ -93,23 +93,29 @@ func (s *Shop) send(ctx context.Context, name, body string) (Answer, error) {
 	defer response.Body.Close()
 	key := client.KeyOf(response)
 	if !client.Stored(response) && !slices.Contains(decides, response.StatusCode) {
-		return Answer{}, &UndecidedError{key, errors.New(response.Status + " decides nothing")}
+		return Answer{}, &UndecidedError{key, protects(response), errors.New(response.Status + " decides nothing")}
 	}
 	text, err := io.ReadAll(response.Body)
 	if err != nil { // it was too long to be read ahead, and broke off
-		return Answer{}, &UndecidedError{key, err}
+		return Answer{}, &UndecidedError{key, protects(response), err}
 	}
 	return Answer{response.StatusCode, string(text), key}, nil
 }
 
 // UndecidedError is the error of an order that got an answer which does not say what became of it. It is [client.ErrUnknown].
 type UndecidedError struct {
-	Key   string // ends the order where it is given up
-	Cause error
+	Key       string // ends the order where it is given up
+	Protected bool   // the key protects the order: it may be sent again
+	Cause     error
 }
 
 // Error implements error.
-func (e *UndecidedError) Error() string { return unknown(e.Cause).Error() }
+func (e *UndecidedError) Error() string {
+	if !e.Protected {
+		return unrepeatable(e.Cause).Error()
+	}
+	return unknown(e.Cause).Error()
+}
 
 // Unwrap returns the cause, and says that the outcome is unknown.
 func (e *UndecidedError) Unwrap() []error { return []error{client.ErrUnknown, e.Cause} }
@@ -121,7 +127,18 @@ func mayRepeat(err error) bool {
 	return errors.As(err, &expired) || errors.As(err, &gaveUp) && gaveUp.Reason == client.ReasonUnprotected
 }
 
-// unknown is the error of an order that may have been placed.
+// protects says that the key protects what the answer is to.
+func protects(response *http.Response) bool {
+	status := response.Header.Get("Idempotency-Status")
+	return status != "unprotected" && status != "ignored"
+}
+
+// unrepeatable is the error of an order that may have been placed, and that would be placed again.
+func unrepeatable(err error) error {
+	return fmt.Errorf("the order may have been placed; look at it, and do not send it again: %w", err)
+}
+
+// unknown is the error of an order that may have been placed, and that may be sent again.
 func unknown(err error) error {
 	return fmt.Errorf("the order may have been placed; call again with the same name and body: %w", err)
 }

@@ -219,7 +219,7 @@ func TestAStoredAnswerDecidesWhateverItsStatusIs(t *testing.T) {
 		status  int
 	}{
 		"executed, and not kept":   {problem("idempotency_response_not_kept"), 500},
-		"executed, and erased":     {problem("idempotency_response_erased"), 410},
+		"erased":                   {problem("idempotency_response_erased"), 410},
 		"failed, and replayed":     {problem("provider_unavailable"), 502},
 		"failed, after it was 202": {accepted(`{"state":"failed","response":{"status":502,"headers":{},"body":"{}"}}`), 502},
 		"closed, after it was 202": {accepted(`{"state":"failed","response":{"status":408,"headers":{},"body":"{}"}}`), 408},
@@ -324,6 +324,28 @@ func TestWhatMightBePlacedAgainIsNotToBeSentAgain(t *testing.T) {
 				t.Errorf("%d orders, kept %v", s.orders.Load(), kept.rows)
 			}
 		})
+	}
+}
+
+// The same of the first answer, where it says that the key protects nothing: the next attempt would be executed, too.
+func TestAFirstAnswerThatProtectsNothingIsNotToBeSentAgain(t *testing.T) {
+	for _, status := range []string{"unprotected", "ignored"} {
+		s, _ := newServer(t, 0)
+		listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			s.ServeHTTP(httptest.NewRecorder(), r)
+			w.Header().Set("Idempotency-Status", status)
+			w.WriteHeader(http.StatusInternalServerError)
+		}))
+		defer listening.Close()
+		kept := &table{rows: map[string]Answer{}}
+		shop := check.Get(NewShop(listening.URL, t.TempDir(), kept.answers()))(t)
+		_, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`)
+		if !errors.Is(err, client.ErrUnknown) || strings.Contains(err.Error(), "call again") || !strings.Contains(err.Error(), "do not send it again") {
+			t.Errorf("%s: %v, want that it must not be sent again", status, err)
+		}
+		if s.orders.Load() != 1 || len(kept.rows) != 0 {
+			t.Errorf("%s: %d orders, kept %v", status, s.orders.Load(), kept.rows)
+		}
 	}
 }
 
