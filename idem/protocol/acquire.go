@@ -111,8 +111,8 @@ func (x Execution) takeOver(r Record, now Instant, c *Config) (Execution, Action
 
 func (x Execution) reserveUntil(now Instant, c *Config) Instant {
 	until := x.Plan.HandlerUntil
-	if c.runsAnyway() {
-		until = x.Plan.StoreUntil
+	if c.runsAnyway() && now >= until { // the rest of the time is for giving back what had no reply
+		until = now + max(1, (x.Plan.StoreUntil-now)/2)
 	}
 	return min(until, now+c.ReserveFor)
 }
