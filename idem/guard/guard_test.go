@@ -264,15 +264,20 @@ func (c writes) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// A long body leaves in pieces: of a process that is frozen between two of them the rest stays here.
-func TestTheRestOfALongBodyStaysOnceTheLeaseIsOver(t *testing.T) {
-	var ahead atomic.Int64
-	var whole atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+// countsWhole counts the requests whose body arrives whole.
+func countsWhole() (*httptest.Server, *atomic.Int32) {
+	whole := new(atomic.Int32)
+	return httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if _, err := io.ReadAll(r.Body); err == nil {
 			whole.Add(1)
 		}
-	}))
+	})), whole
+}
+
+// A long body leaves in pieces: of a process that is frozen between two of them the rest stays here.
+func TestTheRestOfALongBodyStaysOnceTheLeaseIsOver(t *testing.T) {
+	var ahead atomic.Int64
+	server, whole := countsWhole()
 	defer server.Close()
 	const piece = "piece"
 	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -317,12 +322,7 @@ func (m making) Read(p []byte) (int, error) {
 // What makes a body may be frozen itself, while net/http waits for the next piece.
 func TestABodyThatIsMadeAfterTheLeaseStays(t *testing.T) {
 	var ahead atomic.Int64
-	var whole atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if _, err := io.ReadAll(r.Body); err == nil {
-			whole.Add(1)
-		}
-	}))
+	server, whole := countsWhole()
 	defer server.Close()
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()

@@ -143,8 +143,12 @@ func lowered(fields http.Header) map[string]string {
 	return lower
 }
 
-// A service that nobody told the guard of is not served without protection.
-func TestACallOfAnUnknownServiceIsRefused(t *testing.T) {
+// forgotten is a procedure of a service that nobody told the guard of.
+const forgotten = "/shop.v1.RefundService/Refund"
+
+// unaware is the interceptor of a guard that was told of no service.
+func unaware(t *testing.T) connect.Interceptor {
+	t.Helper()
 	store, storeErr := memstore.New(memstore.Config{})
 	engine, engineErr := idem.New(store, idem.Config{})
 	guard, guardErr := rpc.New(engine, rpc.Config{Tenant: shoprpc.Customer})
@@ -152,7 +156,12 @@ func TestACallOfAnUnknownServiceIsRefused(t *testing.T) {
 	if err := errors.Join(storeErr, engineErr, guardErr, err); err != nil {
 		t.Fatal(err)
 	}
-	const forgotten = "/shop.v1.RefundService/Refund"
+	return protected
+}
+
+// A service that nobody told the guard of is not served without protection.
+func TestACallOfAnUnknownServiceIsRefused(t *testing.T) {
+	protected := unaware(t)
 	server := httptest.NewServer(connect.NewUnaryHandler(forgotten, func(context.Context, *connect.Request[shopv1.PayRequest]) (*connect.Response[shopv1.PayResponse], error) {
 		t.Error("it was executed")
 		return connect.NewResponse(&shopv1.PayResponse{}), nil
@@ -166,14 +175,7 @@ func TestACallOfAnUnknownServiceIsRefused(t *testing.T) {
 
 // So is a stream of such a service.
 func TestAStreamOfAnUnknownServiceIsRefused(t *testing.T) {
-	store, storeErr := memstore.New(memstore.Config{})
-	engine, engineErr := idem.New(store, idem.Config{})
-	guard, guardErr := rpc.New(engine, rpc.Config{Tenant: shoprpc.Customer})
-	protected, err := protect(guard, nil)
-	if err := errors.Join(storeErr, engineErr, guardErr, err); err != nil {
-		t.Fatal(err)
-	}
-	const forgotten = "/shop.v1.RefundService/Refund"
+	protected := unaware(t)
 	server := httptest.NewServer(connect.NewServerStreamHandler(forgotten, func(context.Context, *connect.Request[shopv1.PayRequest], *connect.ServerStream[shopv1.PayResponse]) error {
 		t.Error("it was executed")
 		return nil
