@@ -52,8 +52,8 @@ type Config struct {
 	FreezeAllowance time.Duration
 	// CacheAge is how long a cache in front of the store may hold an answer, in this process or in any other that serves
 	// the same keys. After a cache-bust the key answers 409 for this long, and is free then; for up to 16 minutes more where
-	// [Engine.CacheBust] returned an [*UnavailableError] and nobody called it again. If the engine's store is a [storage.CachingStore] with a longer age, that
-	// age counts. Default 1 min, the default of package cache.
+	// [Engine.CacheBust] returned an [*UnavailableError] and nobody called it again. If the engine's store is a
+	// [storage.CachingStore] with a longer age, that age counts. Default 1 min, the default of package cache.
 	CacheAge time.Duration
 	// RefuseBefore, where set, is the time up to which records may have been lost: that of a restore or a fail-over, plus
 	// ClockSkew. A key that is not proven to be younger, by Idempotency-First-Sent or a time in the key, executes

@@ -193,8 +193,8 @@ func (o *Registered) Lookup(ctx context.Context, req Request) (*Result, error) {
 }
 
 // Status reads the record of an operation id that a client holds; nil where there is none, where it is another tenant's
-// or another incarnation's, or where it has expired or been given up and its key is free. It returns an [*ExpiredError] while the policy keeps an expired record as gone, an
-// [*UnavailableError], a [*QuotaError] or [storage.ErrErased].
+// or another incarnation's, or where it has expired or been given up and its key is free. It returns an [*ExpiredError] while the policy
+// keeps an expired record as gone, an [*UnavailableError], a [*QuotaError] or [storage.ErrErased].
 func (e *Engine) Status(ctx context.Context, tenant string, id OperationID) (*storage.Record, error) {
 	return e.told(ctx, tenant, id, e.limitedStatus)
 }

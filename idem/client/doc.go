@@ -7,8 +7,8 @@
 // statuses such as 524, and after the 409 of a request that is still in progress. Other methods pass through
 // untouched.
 //
-// A stored answer is an answer whatever its status is ([Stored]). What must not be tried again ends in an error that says why: [MismatchError], [OutcomeUnknownError],
-// [ExpiredError], or [GaveUpError] where the client stops first. A GaveUpError is also returned for an answer from 300 on that
+// A stored answer is an answer whatever its status is ([Stored]). What must not be tried again ends in an error that says why:
+// [MismatchError], [OutcomeUnknownError], [ExpiredError], or [GaveUpError] where the client stops first. A GaveUpError is also returned for an answer from 300 on that
 // is not stored, if an earlier attempt may have been executed, or run still, or the key was given. After the
 // errors that are [ErrUnknown] the operation may have happened. Asking again with the error's key is then safe,
 // except after an [ExpiredError] or a GaveUpError of [ReasonUnprotected]: look at the resource then.

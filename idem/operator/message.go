@@ -136,8 +136,8 @@ func (d *Desk) ReconcileMessage(ctx context.Context, id idem.MessageID, ch Chang
 
 // RedriveLetter is what a copy in the dead-letter queue asks for: the message is redriven as it stands, and one that is not dead any more
 // needs nothing. again says that another letter of the message was dealt with in the same run: the message is not redriven then, and one that
-// is dead is [ErrRefused]. One that is not there is [outbox.ErrMessageGone]. Where data may have been lost it is refused: the message may be, and its
-// letter names it.
+// is dead is [ErrRefused]. One that is not there is [outbox.ErrMessageGone]. Where data may have been lost it is refused: the message may
+// be, and its letter names it.
 func (d *Desk) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, again bool, ch Change) error {
 	m, err := d.cfg.Store.Message(ctx, letter.Message)
 	switch {

@@ -51,8 +51,8 @@ type Config struct {
 	// ObjectsMax is how many of the provider's objects wait for their rows in memory, about 400 bytes each. Default 50,000.
 	ObjectsMax int
 	// OlderReadsMax is how often [Job.CheckLast] reads the ledger's index for rows that are more than WorkMax older than their objects,
-	// each time that it looks for some: such a row is of a message that an operator has redriven. With fewer shards than 7 that is a month, where no hour of a shard has more than a megabyte of keys. What it
-	// does not find so counts as missing. Default 5,000, a minute or two. [Job.Check] reads a month always.
+	// each time that it looks for some: such a row is of a message that an operator has redriven. With fewer shards than 7 that is a
+	// month, where no hour of a shard has more than a megabyte of keys. What it does not find so counts as missing. Default 5,000, a minute or two. [Job.Check] reads a month always.
 	OlderReadsMax int
 	// Now is the clock, default time.Now. Pause waits, or returns the context's error; default a timer.
 	Now   func() time.Time
