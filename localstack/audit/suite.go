@@ -5,20 +5,44 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Suite is a part of a run whose requests meet the same faults.
 type Suite struct {
 	Name string
 	// Most is how many of its requests may find no store, and OfHundred how many of a hundred of them: the larger number counts.
-	// Both are 0 where no fault is injected: every such answer fails the run.
 	Most, OfHundred int
+	// Stalls, in place of these where no fault is injected, is how often requests may find no store all the same. Those that began within
+	// stall of the first one count once: an emulator that stalls meets all that are under way, be it one or forty.
+	// Where all three are 0 every such answer fails the run.
+	Stalls int
 	// Why says what answers them.
 	Why string
 }
 
+// stall is longer than an emulator stalls on a busy machine, with the time that a function waits for it.
+const stall = 10 * time.Second
+
+// Tolerates says that some of the suite's requests may find no store.
+func (s Suite) Tolerates() bool { return s.Most > 0 || s.OfHundred > 0 || s.Stalls > 0 }
+
 // figures are what became of a suite's requests.
-type figures struct{ asked, unavailable, again int }
+type figures struct {
+	asked, unavailable, again int
+	// stalls are how often, and began is when the first request of the last one was sent.
+	stalls int
+	began  time.Time
+}
+
+// allows says how much the suite allows, and whether it met more.
+func (s Suite) allows(f figures) (allows string, broken bool) {
+	if s.Stalls > 0 {
+		return fmt.Sprintf("%d stalls", s.Stalls), f.stalls > s.Stalls
+	}
+	most := max(s.Most, f.asked*s.OfHundred/100)
+	return fmt.Sprint(most), f.unavailable > most
+}
 
 // Ledger counts by suite how many requests there were, how many were answered that there is no store or no time, and how many were
 // sent again for that. Its zero value is empty and safe for concurrent use.
@@ -36,11 +60,14 @@ func (l *Ledger) Asked(s Suite) {
 	l.change(s, func(f *figures) { f.asked++ })
 }
 
-// Unavailable counts an answer that says that there is no store or no time.
-func (l *Ledger) Unavailable(s Suite, answer string) {
+// Unavailable counts an answer that says that there is no store or no time, to a request that was sent then.
+func (l *Ledger) Unavailable(s Suite, answer string, began time.Time) {
 	l.change(s, func(f *figures) {
 		f.unavailable++
-		if s.Most == 0 && s.OfHundred == 0 && len(l.met) < metMax {
+		if began.Sub(f.began).Abs() > stall {
+			f.stalls, f.began = f.stalls+1, began
+		}
+		if !s.Tolerates() && len(l.met) < metMax {
 			l.met = append(l.met, fmt.Sprintf("%s: %s", s.Name, answer))
 		}
 	})
@@ -67,8 +94,9 @@ func (l *Ledger) Broken() (broken []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for s, f := range l.suites {
-		if most := max(s.Most, f.asked*s.OfHundred/100); f.unavailable > most {
-			broken = append(broken, fmt.Sprintf("%d of %d requests found no store: %s allows %d, because %s", f.unavailable, f.asked, s.Name, most, s.Why))
+		if most, more := s.allows(f); more {
+			broken = append(broken, fmt.Sprintf("%d of %d requests found no store, in %d stalls: %s allows %s, because %s",
+				f.unavailable, f.asked, f.stalls, s.Name, most, s.Why))
 		}
 	}
 	slices.Sort(broken)
@@ -81,8 +109,9 @@ func (l *Ledger) String() string {
 	defer l.mu.Unlock()
 	var lines []string
 	for s, f := range l.suites {
-		lines = append(lines, fmt.Sprintf("%-32s %6d requests, %4d without a store (at most %d), %4d sent again", s.Name, f.asked, f.unavailable,
-			max(s.Most, f.asked*s.OfHundred/100), f.again))
+		most, _ := s.allows(f)
+		lines = append(lines, fmt.Sprintf("%-32s %6d requests, %4d without a store in %d stalls (at most %s), %4d sent again", s.Name, f.asked,
+			f.unavailable, f.stalls, most, f.again))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")

@@ -3,6 +3,7 @@ package audit_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/idem-go/idem-aws/localstack/audit"
 )
@@ -26,24 +27,47 @@ func TestASuiteAllowsWhatItSays(t *testing.T) {
 	calm := audit.Suite{Name: "without faults", Why: "nothing is injected"}
 	kill := audit.Suite{Name: "kill loop", Most: 2, OfHundred: 10, Why: "processes die"}
 	var l audit.Ledger
+	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for range 30 {
 		l.Asked(calm)
 		l.Asked(kill)
 	}
 	for range 3 {
-		l.Unavailable(kill, "")
+		l.Unavailable(kill, "", noon)
 		l.Again(kill)
 	}
 	none(t, l.Broken())
-	if text := l.String(); !strings.Contains(text, "30 requests,    3 without a store (at most 3),    3 sent again") {
+	if text := l.String(); !strings.Contains(text, "30 requests,    3 without a store in 1 stalls (at most 3),    3 sent again") {
 		t.Error(text)
 	}
-	l.Unavailable(kill, "")
-	one(t, l.Broken(), "4 of 30 requests found no store: kill loop allows 3, because processes die")
+	l.Unavailable(kill, "", noon)
+	one(t, l.Broken(), "4 of 30 requests found no store, in 1 stalls: kill loop allows 3, because processes die")
 	var strict audit.Ledger
 	strict.Asked(calm)
-	strict.Unavailable(calm, "503 of a payment")
+	strict.Unavailable(calm, "503 of a payment", noon)
 	if broken := strict.Broken(); len(broken) != 2 || !strings.Contains(broken[0], "1 of 1") || !strings.Contains(broken[1], "503 of a payment") {
 		t.Errorf("%q", broken)
 	}
+}
+
+// An emulator that stalls meets all requests that are under way: that is one stall, however many they are. More stalls than a few are
+// something else.
+func TestAStallCountsOnce(t *testing.T) {
+	calm := audit.Suite{Name: "without faults", Stalls: 2, Why: "an emulator stalls"}
+	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	var l audit.Ledger
+	for range 100 {
+		l.Asked(calm)
+	}
+	for i := range 40 {
+		l.Unavailable(calm, "", noon.Add(time.Duration(i)*200*time.Millisecond))
+	}
+	l.Unavailable(calm, "", noon.Add(-time.Second)) // its answer came later than those of requests that began after it
+	l.Unavailable(calm, "", noon.Add(time.Minute))
+	none(t, l.Broken())
+	if text := l.String(); !strings.Contains(text, "42 without a store in 2 stalls (at most 2 stalls)") {
+		t.Error(text)
+	}
+	l.Unavailable(calm, "", noon.Add(2*time.Minute))
+	one(t, l.Broken(), "43 of 100 requests found no store, in 3 stalls: without faults allows 2 stalls, because an emulator stalls")
 }

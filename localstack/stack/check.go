@@ -22,8 +22,7 @@ import (
 // Part is a part of the whole check.
 type Part string
 
-// The parts. Some compute, some wait for time-outs and for other programs: they run in lanes side by side, and in each lane one
-// part follows the other, in this order.
+// The parts. Some compute, some wait for time-outs and for other programs: their tasks run side by side in lanes.
 const (
 	// Fast is what to run while one writes: formatting, vet, and the tests of the library and the functions in memory and on
 	// dynoxide, without those that take minutes. It is not among AllParts, which prove more.
@@ -39,8 +38,9 @@ const (
 	Browser  Part = "browser"
 )
 
-// AllParts are what `make test` runs.
-func AllParts() []Part { return []Part{Lint, Unit, Race, Prove, Infra, Browser, Simulate, E2E} }
+// AllParts are what `make test` runs. Those whose first task takes longest begin; the linters compile for minutes where nothing was
+// compiled before.
+func AllParts() []Part { return []Part{E2E, Lint, Infra, Unit, Race, Browser, Simulate, Prove} }
 
 // Check is one run of the project's checks.
 type Check struct {
@@ -98,36 +98,59 @@ func (c *Check) Run(ctx context.Context, parts ...Part) error {
 	return nil
 }
 
-// runAll runs the lanes side by side, and all parts of each even after a failure.
+// task is what one lane runs to its end: a step, or a few that follow each other.
+type task = func(context.Context) error
+
+// laneCount is how many tasks run side by side. Most of them wait for time-outs and for other programs, too, so that more than there are
+// processors keep these busy.
+const laneCount = 4
+
+// runAll runs the tasks of the parts in lanes.
 func (c *Check) runAll(ctx context.Context, parts []Part) error {
-	run := map[Part]func(context.Context) error{
-		Fast: c.fast, Lint: c.lint, Unit: c.unit, Race: c.race, Prove: c.prove, Infra: c.infra, E2E: c.e2e,
-		Simulate: c.simulate, Browser: c.browser,
+	of := map[Part][]task{
+		Fast: {c.fast}, Lint: {c.lint}, Unit: {c.unit, c.dynamoDBLocal, c.alike}, Race: {c.race},
+		Prove: {c.explored, c.mutate, c.planted}, Infra: {c.infra}, E2E: {c.e2e, c.e2eAgain},
+		Simulate: {c.crashes, c.stories, c.simulated}, Browser: {c.browser},
 	}
-	lane := map[Part]int{Race: 1, Prove: 1, Infra: 2, Browser: 2, Simulate: 2, E2E: 3}
-	var lanes [4][]func(context.Context) error
+	var all [][]task
 	for _, part := range parts {
-		lanes[lane[part]] = append(lanes[lane[part]], run[part])
+		all = append(all, of[part])
 	}
-	var all []func() error
-	for _, parts := range lanes {
-		all = append(all, func() error { return inTurn(ctx, parts...) })
-	}
-	return sideBySide(all...)
+	return inLanes(ctx, laneCount, byTurns(all)...)
 }
 
-// inTurn runs all, also after a failure, until ctx ends.
-func inTurn(ctx context.Context, all ...func(context.Context) error) error {
-	var failed []error
-	for _, one := range all {
-		if err := one(ctx); err != nil {
-			failed = append(failed, err)
-		}
-		if ctx.Err() != nil {
-			return errors.Join(append(failed, ctx.Err())...)
+// byTurns has the first task of each part, which is its longest one, then the second of each, and so on: what is long begins early, so that
+// the lanes end at nearly the same time.
+func byTurns(parts [][]task) (tasks []task) {
+	for n, left := 0, true; left; n++ {
+		left = false
+		for _, part := range parts {
+			if n < len(part) {
+				tasks, left = append(tasks, part[n]), true
+			}
 		}
 	}
-	return errors.Join(failed...)
+	return tasks
+}
+
+// inLanes runs the tasks in their order, so many at a time, all of them also after a failure, and none that has not begun when ctx ends. A
+// lane that is free takes the next one.
+func inLanes(ctx context.Context, lanes int, tasks ...task) error {
+	waiting := make(chan task, len(tasks))
+	for _, t := range tasks {
+		waiting <- t
+	}
+	close(waiting)
+	lane := func() (err error) {
+		for t := range waiting {
+			if ctx.Err() != nil {
+				return errors.Join(err, ctx.Err())
+			}
+			err = errors.Join(err, t(ctx))
+		}
+		return err
+	}
+	return sideBySide(slices.Repeat([]func() error{lane}, lanes)...)
 }
 
 // sideBySide runs all at once and returns every error.
@@ -152,30 +175,34 @@ func (c *Check) prepare(ctx context.Context) error {
 // noticed is how many changes of the code a check makes on purpose, other ones for each commit, to see that a test fails.
 const noticed = 2
 
-// prove explores the protocol within its small bounds, a part of it where its code is the one that the committed table was explored
-// with, and plays the stories that find rules which were removed from the real
-// code. The rules have their switches in this build only. Then it breaks the code itself.
-func (c *Check) prove(ctx context.Context) error {
+// explored explores the protocol within its small bounds, a part of it where its code is the one that the committed table was explored
+// with. The rules have their switches in this build only.
+func (c *Check) explored(ctx context.Context) error {
 	return errors.Join(
 		c.test(ctx, "the machines of the protocol", testRun{environment: calm, arguments: []string{"-tags", "prove", "./idem/protocol"}}),
 		c.test(ctx, "the protocol, explored", testRun{
 			environment: calm, arguments: append([]string{"-tags", "prove", "./idem/protocol/check"}, c.part(ctx, "prove", exploredAgain)...),
 		}),
-		c.test(ctx, "stories that find planted rules", testRun{
-			environment: calm, arguments: []string{"-tags", "prove", "-run", planted, "./idem/sim"},
-		}),
-		c.Out.Step(fmt.Sprintf("%d changes of the code that a test must notice", noticed), func() error { return c.mutate(ctx) }),
 	)
 }
 
-// mutate changes the code on purpose, and fails where no test does.
+// planted plays the stories that find rules which were removed from the real code.
+func (c *Check) planted(ctx context.Context) error {
+	return c.test(ctx, "stories that find planted rules", testRun{
+		environment: calm, arguments: []string{"-tags", "prove", "-run", planted, "./idem/sim"},
+	})
+}
+
+// mutate breaks the code itself, on purpose, and fails where no test does.
 func (c *Check) mutate(ctx context.Context) error {
-	chosen := mutants.Sample(mutants.Listed(), noticed, uint64(c.number(ctx)))
-	report, err := mutants.Run(ctx, mutants.Config{Root: c.Root, Out: io.Discard}, chosen)
-	if err == nil && len(report.Wrong) > 0 {
-		err = errors.New(strings.Join(report.Wrong, "\n\n"))
-	}
-	return err
+	return c.Out.Step(fmt.Sprintf("%d changes of the code that a test must notice", noticed), func() error {
+		chosen := mutants.Sample(mutants.Listed(), noticed, uint64(c.number(ctx)))
+		report, err := mutants.Run(ctx, mutants.Config{Root: c.Root, Out: io.Discard}, chosen)
+		if err == nil && len(report.Wrong) > 0 {
+			err = errors.New(strings.Join(report.Wrong, "\n\n"))
+		}
+		return err
+	})
 }
 
 // What takes minutes, and says the same for nearly every commit, takes turns of three commits. Who asks for one part gets all of it.

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/idem-go/idem-aws/internal/localtool"
 	"github.com/idem-go/idem-aws/localstack/progress"
@@ -159,22 +161,46 @@ func TestWhatTheDetectorShortensRunsInFull(t *testing.T) {
 	}
 }
 
-// Parts run to their end after another one failed, and every failure is told.
-func TestEveryPartRunsAfterAFailure(t *testing.T) {
+// Tasks run to their end after another one failed, and every failure is told.
+func TestEveryTaskRunsAfterAFailure(t *testing.T) {
 	first, second := errors.New("first"), errors.New("second")
-	fails := func(err error) func(context.Context) error { return func(context.Context) error { return err } }
-	err := sideBySide(
-		func() error { return inTurn(t.Context(), fails(first), fails(nil), fails(second)) },
-		func() error { return inTurn(t.Context(), fails(nil)) },
-	)
-	if !errors.Is(err, first) || !errors.Is(err, second) {
+	fails := func(err error) task { return func(context.Context) error { return err } }
+	if err := inLanes(t.Context(), 2, fails(first), fails(nil), fails(nil), fails(second)); !errors.Is(err, first) || !errors.Is(err, second) {
 		t.Error(err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := inTurn(ended, fails(nil), fails(second)); !errors.Is(err, context.Canceled) || errors.Is(err, second) {
+	if err := inLanes(ended, 2, fails(nil), fails(second)); !errors.Is(err, context.Canceled) || errors.Is(err, second) {
 		t.Errorf("%v, want only that it was interrupted", err)
 	}
+}
+
+// A lane that is free takes the next task, and the longest ones of all parts are begun before the others.
+func TestAFreeLaneTakesTheNextTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var began []string
+		takes := func(name string, minutes time.Duration) task {
+			return func(context.Context) error {
+				began = append(began, name) // there is one lane
+				time.Sleep(minutes * time.Minute)
+				return nil
+			}
+		}
+		parts := [][]task{{takes("long", 10)}, {takes("short", 1), takes("its second", 7)}, {takes("middle", 4)}}
+		start := time.Now()
+		if err := inLanes(t.Context(), 1, byTurns(parts)...); err != nil || time.Since(start) != 22*time.Minute ||
+			!slices.Equal(began, []string{"long", "short", "middle", "its second"}) {
+			t.Errorf("%v: %q in %v", err, began, time.Since(start))
+		}
+		start, parts = time.Now(), [][]task{{wait(10)}, {wait(1), wait(7)}, {wait(4)}}
+		if err := inLanes(t.Context(), 2, byTurns(parts)...); err != nil || time.Since(start) != 12*time.Minute {
+			t.Errorf("%v: two lanes took %v, want 12 minutes: 10, and beside it 1, 4 and 7", err, time.Since(start))
+		}
+	})
+}
+
+func wait(minutes time.Duration) task {
+	return func(context.Context) error { time.Sleep(minutes * time.Minute); return nil }
 }
 
 // Each commit plays other stories and other second cuts, and the same commit the same ones: what was red once can be played again.

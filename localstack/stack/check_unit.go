@@ -111,13 +111,9 @@ func (c *Check) unit(ctx context.Context) error {
 	if !c.Whole {
 		others += "|" + alike
 	}
-	return errors.Join(
-		c.test(ctx, "unit and store tests on dynoxide", testRun{
-			environment: calm, arguments: append([]string{"-skip", others}, c.withoutDetector(ctx)...),
-		}),
-		c.alike(ctx),
-		c.dynamoDBLocal(ctx),
-	)
+	return c.test(ctx, "unit and store tests on dynoxide", testRun{
+		environment: calm, arguments: append([]string{"-skip", others}, c.withoutDetector(ctx)...),
+	})
 }
 
 // alike compares the stores in a commit's own stories. The whole has those of every seed from 0 that `go test` plays.
@@ -132,22 +128,29 @@ func (c *Check) alike(ctx context.Context) error {
 	})
 }
 
-// simulate plays the application and the library in simulated time: cut off at every call, and in stories from seeds.
-func (c *Check) simulate(ctx context.Context) error {
+// crashes cuts the application off at every call, in simulated time.
+func (c *Check) crashes(ctx context.Context) error {
+	return c.test(ctx, "the application, crashing at every call", testRun{
+		environment: calm, arguments: append([]string{"-run", crashes, "./functions/internal/payments"}, c.part(ctx, "crash", cutsPlayed)...),
+	})
+}
+
+// stories plays the library in simulated time, from seeds, and cut off at every call.
+func (c *Check) stories(ctx context.Context) error {
 	seed := c.firstSeed(ctx)
-	return errors.Join(
-		c.test(ctx, "the application, crashing at every call", testRun{
-			environment: calm, arguments: append([]string{"-run", crashes, "./functions/internal/payments"}, c.part(ctx, "crash", cutsPlayed)...),
-		}),
-		c.test(ctx, "stories of a million simulated calls from seed "+seed+", and cuts at every call", testRun{
-			environment: calm,
-			arguments: append([]string{"-run", stories, "./idem/sim", "-sim.steps", stepsLeast, "-sim.seed", seed, "-sim.deep", "2"},
-				c.part(ctx, "sim", cutsPlayed)...),
-		}),
-		c.test(ctx, "stories of the application in 200,000 simulated calls from seed "+seed, testRun{
-			environment: calm, arguments: []string{"-run", simulated, "./functions/internal/payments", "-sim.steps", "200000", "-sim.seed", seed},
-		}),
-	)
+	return c.test(ctx, "stories of a million simulated calls from seed "+seed+", and cuts at every call", testRun{
+		environment: calm,
+		arguments: append([]string{"-run", stories, "./idem/sim", "-sim.steps", stepsLeast, "-sim.seed", seed, "-sim.deep", "2"},
+			c.part(ctx, "sim", cutsPlayed)...),
+	})
+}
+
+// simulated plays the application in simulated time, from seeds.
+func (c *Check) simulated(ctx context.Context) error {
+	seed := c.firstSeed(ctx)
+	return c.test(ctx, "stories of the application in 200,000 simulated calls from seed "+seed, testRun{
+		environment: calm, arguments: []string{"-run", simulated, "./functions/internal/payments", "-sim.steps", "200000", "-sim.seed", seed},
+	})
 }
 
 // withoutDetector are the packages whose tests run without the race detector.
