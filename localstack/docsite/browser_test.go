@@ -37,7 +37,7 @@ type browser struct {
 	requests   []string // the addresses that it asked for
 }
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // openShadows lets a test look into what the theme draws diagrams in.
 const openShadows = `{

@@ -76,7 +76,7 @@ func (d *desk) newScreen(args ...string) *screen {
 	return s
 }
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func (s *screen) do(steps ...chromedp.Action[chromedp.Void]) {
 	s.Helper()
