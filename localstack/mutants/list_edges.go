@@ -400,5 +400,6 @@ var shops = []Mutant{
 var refusals = []Mutant{
 	{Name: "a protected router may be behind an exempt wildcard", File: "idem/middleware/router.go", Old: "(m.protected && added.open || m.open && protected)", New: "(m.open && protected)"},
 	{Name: "an operation that ends while it is read is torn", File: "idem/middleware/status.go", Old: "		if err == nil && record != nil && record.Revision == seen.Revision {\n", New: "		if err == nil && record != nil {\n"},
+	{Name: "what a second look at a status meets is a 404", File: "idem/middleware/status.go", Old: "		state, unread := m.operationState(ctx, messages, *record)\n", New: "		state, err := m.operationState(ctx, messages, *record)\n		unread := err\n"},
 	{Name: "an answer that comes too late is not told", File: "idem/middleware/record.go", Old: "		defer w.over.Store(true)\n", New: ""},
 }
