@@ -169,7 +169,7 @@ func (o *Registered) Do(ctx context.Context, req Request, handler Handler) (*Res
 	}
 	x.span = trace.From(ctx)
 	result, err := x.do(ctx, handler)
-	x.tell(result, err)
+	x.tell(ctx, result, err)
 	o.logEvent(ctx, req, x, result, err)
 	return result, err
 }
@@ -186,7 +186,7 @@ func (o *Registered) Lookup(ctx context.Context, req Request) (*Result, error) {
 	x.span = trace.From(ctx)
 	result, err := x.lookup(ctx)
 	if result != nil || err != nil {
-		x.tell(result, err)
+		x.tell(ctx, result, err)
 		o.logEvent(ctx, req, x, result, err)
 	}
 	return result, err

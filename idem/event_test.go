@@ -337,6 +337,46 @@ func TestDoTellsHangUpsApart(t *testing.T) {
 	})
 }
 
+// A store that hangs until the request's time is over is in trouble: the contexts that were made of the request's bounded one say that they were
+// cancelled, and nobody hung up.
+func TestDoTellsAStoreThatHangsFromAHangUp(t *testing.T) {
+	for _, call := range []faulty.Call{faulty.ScopeMark, faulty.RefuseBefore, faulty.Get} {
+		t.Run(string(call), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newTold(t, nil)
+				orders := w.register(idem.Operation{Kind: idem.KindOptimistic})
+				if call != faulty.ScopeMark {
+					if err := w.engine.CheckScopeSecret(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				w.store.Each(func(made faulty.Call) faulty.Fault {
+					if made == call {
+						return hang
+					}
+					return faulty.Before(func() {})
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if _, err := orders.Do(ctx, secret(), w.handler(201)); err == nil {
+					t.Error("executed")
+				}
+				w.told("idempotency.store.error unavailable")
+			})
+		})
+	}
+	bubble(t, func(t *testing.T) {
+		w := newTold(t, nil)
+		w.store.All(hang)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		if _, err := w.engine.Status(ctx, "acme", idem.OperationID("op_"+strings.Repeat("A", 64))); err == nil {
+			t.Error("status was read")
+		}
+		w.told("idempotency.store.error unavailable")
+	})
+}
+
 // levels is a handler of one level that counts what it is given.
 type levels struct {
 	level slog.Level
