@@ -379,3 +379,17 @@ func TestAStatusWhoseMessagesHangIsAnsweredBeforeTheDeadline(t *testing.T) {
 		}
 	})
 }
+
+// A caller without a deadline waits for no longer than an execution may take.
+func TestAStatusWhoseMessagesHangIsAnsweredWithoutADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newLocalAPI(t, nil)
+		id := a.stored("k", func(*storage.Record) {})
+		a.mux.Handle("GET /v1/operations/{id}", a.mw.Status(hanging{}))
+		began := time.Now()
+		r := a.status(id, "tenant-a")
+		if took := time.Since(began); r.StatusCode != 503 || r.Header.Get("Retry-After") == "" || took > 25*time.Second {
+			t.Errorf("%d after %v", r.StatusCode, took)
+		}
+	})
+}

@@ -136,7 +136,9 @@ var functions = []Mutant{
 // executions: how the engine performs what the protocol asks for.
 var executions = []Mutant{
 	{Name: "an observed request without time has no record", File: "idem/protocol/acquire.go", Old: "	if c.runsAnyway() {\n		return now", New: "	if c.runsAnyway() && false {\n		return now"},
-	{Name: "what is asked beside an execution takes the time of its answer", File: "idem/engine.go", Old: "left-min(e.cfg.AnswerMargin, left/8)/2)", New: "left)"},
+	{Name: "what is asked beside an execution takes the time of its answer", File: "idem/engine.go", Old: "	until := protocol.PlanOf(began, end, &c).ReplyUntil()\n", New: "	plan := protocol.PlanOf(began, end, &c)\n	until := plan.StoreUntil + plan.AnswerMargin\n"},
+	{Name: "the pause before a handler runs again takes its time", File: "idem/run.go", Old: "	pause.Until -= x.cfg.WorkMin // what", New: "	_ = x.cfg.WorkMin // what"},
+	{Name: "a store that hangs is a client that hung up", File: "idem/event.go", Old: "	case errors.Is(err, context.Canceled) && timers.Cancelled(ctx):", New: "	case errors.Is(err, context.Canceled) || timers.Cancelled(ctx):"},
 	{Name: "a release that had no reply is told to have changed nothing", File: "idem/change.go", Old: "		if c.unheard != nil {\n", New: "		if c.unheard != nil && false {\n"},
 	{Name: "a stored response takes the time of its answer", File: "idem/answer.go", Old: "x.within(x.machine.ReadUntil(x.now(), &x.cfg))", New: "x.engine.cfg.CallTimeout"},
 	{Name: "a key that is free has an operation in progress", File: "idem/engine.go", Old: "	case r.KeyFree(now) || r.Abandoned(now, e.cfg.ClockSkew): // TTL is late: nobody goes on with it any more\n		return nil, nil\n", New: ""},
@@ -401,5 +403,6 @@ var refusals = []Mutant{
 	{Name: "a protected router may be behind an exempt wildcard", File: "idem/middleware/router.go", Old: "(m.protected && added.open || m.open && protected)", New: "(m.open && protected)"},
 	{Name: "an operation that ends while it is read is torn", File: "idem/middleware/status.go", Old: "		if err == nil && record != nil && record.Revision == seen.Revision {\n", New: "		if err == nil && record != nil {\n"},
 	{Name: "what a second look at a status meets is a 404", File: "idem/middleware/status.go", Old: "		state, unread := m.operationState(ctx, messages, *record)\n", New: "		state, err := m.operationState(ctx, messages, *record)\n		unread := err\n"},
+	{Name: "without a deadline the messages of a status are waited for for ever", File: "idem/engine.go", Old: "	if deadline, bounded := ctx.Deadline(); bounded {\n", New: "	deadline, bounded := ctx.Deadline()\n	if !bounded {\n		return ctx, func() {}\n	}\n	if bounded {\n"},
 	{Name: "an answer that comes too late is not told", File: "idem/middleware/record.go", Old: "		defer w.over.Store(true)\n", New: ""},
 }
