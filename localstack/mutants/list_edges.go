@@ -153,6 +153,7 @@ var replays = []Mutant{
 	{Name: "a handler says of itself that it was replayed", File: answerFile, Old: "		h.Del(name) // a handler must not set these headers\n", New: "		_ = name\n"},
 	{Name: "a replay does not say so", File: answerFile, Old: "		a.replayed = result.Outcome == idem.OutcomeReplayed\n", New: ""},
 	{Name: "an answer of which nobody knows what it did says executed", File: answerFile, Old: "			a.status = string(idem.OutcomeUnknown)\n", New: ""},
+	{Name: "a 409 says of what waits for an operator that it is being resolved", File: answerFile, Old: "	case op.Probed:\n", New: "	case op.Kind != \"\":\n"},
 	{Name: "a 503 says not when to come again", File: answerFile, Old: "http.StatusConflict, http.StatusServiceUnavailable, http.StatusTooManyRequests:", New: "http.StatusConflict, http.StatusTooManyRequests:"},
 	{Name: "an observed request that failed runs again", File: observeFile, Old: "err != nil && !refuses(err) {", New: "err != nil && !refuses(err) && false {"},
 	{Name: "an observed request that ran runs again", File: observeFile, Old: "	if result != nil && result.Outcome == idem.OutcomeExecuted || err", New: "	if err"},
