@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -337,21 +338,35 @@ func TestDoTellsHangUpsApart(t *testing.T) {
 	})
 }
 
-// A store that hangs until the request's time is over is in trouble: the contexts that were made of the request's bounded one say that they were
+// hangingQuota answers nothing. As package quota, it bounds its calls by a context that package context makes of the request's.
+type hangingQuota struct{}
+
+func (q hangingQuota) NewKey(ctx context.Context, tenant string) (func(), error) {
+	return nil, q.LookUp(ctx, tenant)
+}
+
+func (hangingQuota) LookUp(ctx context.Context, _ string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// What hangs until the request's time is over is in trouble: contexts that are made of one that the engine has bounded say that they were
 // cancelled, and nobody hung up.
-func TestDoTellsAStoreThatHangsFromAHangUp(t *testing.T) {
-	for _, call := range []faulty.Call{faulty.ScopeMark, faulty.RefuseBefore, faulty.Get} {
-		t.Run(string(call), func(t *testing.T) {
+func TestWhatHangsIsToldFromAHangUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		quota idem.Quota
+		hangs []faulty.Call
+	}{
+		"the mark of the secret": {nil, []faulty.Call{faulty.ScopeMark, faulty.Get}}, "the record": {nil, []faulty.Call{faulty.Get}}, "the quota": {hangingQuota{}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				w := newTold(t, nil)
+				w := newTold(t, c.quota)
 				orders := w.register(idem.Operation{Kind: idem.KindOptimistic})
-				if call != faulty.ScopeMark {
-					if err := w.engine.CheckScopeSecret(t.Context()); err != nil {
-						t.Fatal(err)
-					}
-				}
 				w.store.Each(func(made faulty.Call) faulty.Fault {
-					if made == call {
+					if slices.Contains(c.hangs, made) {
 						return hang
 					}
 					return faulty.Before(func() {})
@@ -362,19 +377,15 @@ func TestDoTellsAStoreThatHangsFromAHangUp(t *testing.T) {
 					t.Error("executed")
 				}
 				w.told("idempotency.store.error unavailable")
+				ctx, cancel = context.WithTimeout(t.Context(), 3*time.Second)
+				defer cancel()
+				if _, err := w.engine.Status(ctx, "acme", idem.OperationID("op_"+strings.Repeat("A", 64))); err == nil {
+					t.Error("status was read")
+				}
+				w.told("idempotency.store.error unavailable")
 			})
 		})
 	}
-	bubble(t, func(t *testing.T) {
-		w := newTold(t, nil)
-		w.store.All(hang)
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		if _, err := w.engine.Status(ctx, "acme", idem.OperationID("op_"+strings.Repeat("A", 64))); err == nil {
-			t.Error("status was read")
-		}
-		w.told("idempotency.store.error unavailable")
-	})
 }
 
 // levels is a handler of one level that counts what it is given.
