@@ -19,9 +19,11 @@ func (x *execution) do(ctx context.Context, handler Handler) (*Result, error) {
 		x.machine.Request.WaitUntil = x.now() + translation.MillisOf(p.WaitMax)
 	}
 	began := x.now() // a process that is frozen from here on has that much less time
-	x.barred = x.engine.bars(ctx, x.op, x.req)
+	asking, cancel := x.engine.InTime(ctx)
+	defer cancel()
+	x.barred = x.engine.bars(asking, x.op, x.req)
 	x.machine.Request.Barred = x.barred != nil && !x.op.Policy.Observe
-	say, err := x.drive(ctx, x.begins(ctx, began), handler)
+	say, err := x.drive(ctx, asking, x.begins(ctx, began), handler)
 	if why := x.overruled(); why != nil && x.req.Overruled != nil {
 		x.req.Overruled(why)
 	}
@@ -45,7 +47,9 @@ func (x *execution) do(ctx context.Context, handler Handler) (*Result, error) {
 // lookup answers from what is there.
 func (x *execution) lookup(ctx context.Context) (*Result, error) {
 	x.machine.Request.LookOnly = true
-	say, err := x.drive(ctx, x.begins(ctx, x.now()), nil)
+	asking, cancel := x.engine.InTime(ctx)
+	defer cancel()
+	say, err := x.drive(ctx, asking, x.begins(ctx, x.now()), nil)
 	if err != nil || say.Code == protocol.Vacant || say.Code == protocol.Gone {
 		return nil, err
 	}

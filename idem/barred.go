@@ -46,13 +46,11 @@ func (e *Engine) tellRefuseBefore(ctx context.Context, source string, before tim
 }
 
 // bars says why nothing may be executed for the request: its key may be older than the last loss of records, or nobody can
-// say when that was. It returns an [*UnavailableError], or nil.
+// say when that was. ctx is bounded in time. It returns an [*UnavailableError], or nil.
 func (e *Engine) bars(ctx context.Context, op *Operation, req Request) error {
 	if req.OneOff || op.SafeToRunAgain {
 		return nil
 	}
-	ctx, cancel := e.InTime(ctx)
-	defer cancel()
 	before, err := e.loss.At(ctx)
 	if err != nil {
 		return unavailable(fmt.Errorf("%w: %w", ErrLossUnread, err))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -83,6 +84,40 @@ func TestAStoreThatHangsFromTheStartIsAnsweredBeforeTheDeadline(t *testing.T) {
 			_, err := w.engine.Status(ctx, "t", id)
 			return err
 		})
+	}
+}
+
+// Whatever of it hangs, the store is waited for until the same instant, and once: half of the margin of the answer is left.
+func TestWhateverHangsIsWaitedForUntilTheSameInstant(t *testing.T) {
+	for _, c := range []struct{ deadline, until time.Duration }{
+		{time.Second, 964 * time.Millisecond}, {3 * time.Second, 2893 * time.Millisecond}, {8 * time.Second, 5 * time.Second}, // by Config.CallTimeout
+	} {
+		for name, hangs := range map[string][]faulty.Call{
+			"the mark of the secret": {faulty.ScopeMark}, "the record": {faulty.Get}, "the loss and the mark": {faulty.RefuseBefore, faulty.ScopeMark},
+		} {
+			if len(hangs) == 2 && c.deadline == 8*time.Second {
+				continue // one after the other they are waited for by their own time-outs
+			}
+			t.Run(fmt.Sprintf("%s, %v", name, c.deadline), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					w, store := newFaultyWorld(t)
+					orders := w.register(idem.Operation{Kind: idem.KindAtomic, ReadFirst: true})
+					store.Each(func(made faulty.Call) faulty.Fault {
+						if slices.Contains(hangs, made) {
+							return hang
+						}
+						return faulty.Before(func() {})
+					})
+					ctx, cancel := context.WithTimeout(t.Context(), c.deadline)
+					defer cancel()
+					began := time.Now()
+					_, err := orders.Do(ctx, request("{}"), w.handler(201))
+					if took := time.Since(began); took != c.until || !errors.As(err, new(*idem.UnavailableError)) {
+						t.Errorf("%v after %v, want it after %v", err, took, c.until)
+					}
+				})
+			})
+		}
 	}
 }
 

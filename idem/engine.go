@@ -11,6 +11,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/internal/cutover"
 	"github.com/idem-go/idem-aws/idem/internal/timers"
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/telemetry/trace"
@@ -169,7 +170,7 @@ func (o *Registered) Do(ctx context.Context, req Request, handler Handler) (*Res
 	}
 	x.span = trace.From(ctx)
 	result, err := x.do(ctx, handler)
-	x.tell(result, err)
+	x.tell(ctx, result, err)
 	o.logEvent(ctx, req, x, result, err)
 	return result, err
 }
@@ -186,7 +187,7 @@ func (o *Registered) Lookup(ctx context.Context, req Request) (*Result, error) {
 	x.span = trace.From(ctx)
 	result, err := x.lookup(ctx)
 	if result != nil || err != nil {
-		x.tell(result, err)
+		x.tell(ctx, result, err)
 		o.logEvent(ctx, req, x, result, err)
 	}
 	return result, err
@@ -300,16 +301,18 @@ func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait 
 // now is the clock in the resolution that is stored.
 func (e *Engine) now() time.Time { return e.cfg.Now().UTC().Truncate(time.Millisecond) }
 
-// InTime bounds what is asked for a request beside its execution's own reads and writes, of the store and of the quota. It ends a little
-// before the caller's deadline, by half of Config.AnswerMargin or less: where nobody answers, the caller is told so before the platform
-// ends the process.
+// InTime bounds what is asked for a request beside its execution's own reads and writes, of the store and of the quota. It ends when an
+// execution's reads do, a little before the caller's deadline: where nobody answers, the caller is told so before the platform ends the
+// process. Where the caller has no deadline, Config.ExecutionMax stands for it.
 func (e *Engine) InTime(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, bounded := ctx.Deadline()
-	if !bounded {
-		return ctx, func() {}
+	watch, c := timers.Begin(), e.cfg.protocol()
+	const began = 1 // an instant of 0 is none
+	var end protocol.Instant
+	if deadline, bounded := ctx.Deadline(); bounded {
+		end = began + max(0, translation.MillisOf(time.Until(deadline)))
 	}
-	left := time.Until(deadline)
-	return e.timers.WithTimeout(ctx, left-min(e.cfg.AnswerMargin, left/8)/2)
+	until := protocol.PlanOf(began, end, &c).ReplyUntil()
+	return e.timers.WithDeadline(ctx, watch.Deadline(translation.SpanOf(until-began)))
 }
 
 func (e *Engine) get(ctx context.Context, key storage.RecordKey, within time.Duration) (*storage.Record, error) {

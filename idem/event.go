@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/idem-go/idem-aws/idem/internal/timers"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -42,7 +43,7 @@ func eventLevel(name string) slog.Level {
 // logEvent writes the one event line of a request: never its key, its body, or what is stored of another's. x is nil where
 // the request had no fingerprint or no time.
 func (o *Registered) logEvent(ctx context.Context, req Request, x *execution, result *Result, err error) {
-	name, outcome := x.event(result, err)
+	name, outcome := x.event(ctx, result, err)
 	if o.suppressed(req, name) {
 		return
 	}
@@ -92,9 +93,9 @@ func (o *Registered) suppressed(req Request, name string) bool {
 }
 
 // event names what became of a request, and how.
-func (x *execution) event(result *Result, err error) (name, outcome string) {
+func (x *execution) event(ctx context.Context, result *Result, err error) (name, outcome string) {
 	if err != nil {
-		if name, outcome = failure(err); name == "" {
+		if name, outcome = failure(ctx, err); name == "" {
 			name = x.reserved()
 		}
 		return name, outcome
@@ -133,8 +134,8 @@ func (x *execution) held() *storage.Record {
 	return x.row(x.machine.Held.Op)
 }
 
-// failure says how an error ended a request. The name is "" where the error is not the store's or the quota's.
-func failure(err error) (name, outcome string) {
+// failure says how an error ended a request that was made with ctx. The name is "" where the error is not the store's or the quota's.
+func failure(ctx context.Context, err error) (name, outcome string) {
 	var (
 		handler *HandlerError
 		over    *QuotaError
@@ -152,7 +153,7 @@ func failure(err error) (name, outcome string) {
 		return "", "no_time"
 	case errors.As(err, &barred):
 		return "", "refused_before"
-	case errors.Is(err, context.Canceled): // the client hung up before anything was written
+	case errors.Is(err, context.Canceled) && timers.Cancelled(ctx): // the client hung up before anything was written
 		return "", "canceled"
 	case errors.As(err, &down):
 		return eventStoreError, "unavailable"
@@ -201,7 +202,7 @@ func (x *execution) tellZombie(ctx context.Context, held protocol.Record) {
 
 // tellStatus tells of a status that could not be read, or not any more within the tenant's limits.
 func (e *Engine) tellStatus(ctx context.Context, tenant string, id OperationID, err error) {
-	name, outcome := failure(err)
+	name, outcome := failure(ctx, err)
 	if name == "" {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -335,6 +336,56 @@ func TestDoTellsHangUpsApart(t *testing.T) {
 		}
 		w.told("idempotency.refused canceled")
 	})
+}
+
+// hangingQuota answers nothing. As package quota, it bounds its calls by a context that package context makes of the request's.
+type hangingQuota struct{}
+
+func (q hangingQuota) NewKey(ctx context.Context, tenant string) (func(), error) {
+	return nil, q.LookUp(ctx, tenant)
+}
+
+func (hangingQuota) LookUp(ctx context.Context, _ string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// What hangs until the request's time is over is in trouble: contexts that are made of one that the engine has bounded say that they were
+// cancelled, and nobody hung up.
+func TestWhatHangsIsToldFromAHangUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		quota idem.Quota
+		hangs []faulty.Call
+	}{
+		"the mark of the secret": {nil, []faulty.Call{faulty.ScopeMark, faulty.Get}}, "the record": {nil, []faulty.Call{faulty.Get}}, "the quota": {hangingQuota{}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newTold(t, c.quota)
+				orders := w.register(idem.Operation{Kind: idem.KindOptimistic})
+				w.store.Each(func(made faulty.Call) faulty.Fault {
+					if slices.Contains(c.hangs, made) {
+						return hang
+					}
+					return faulty.Before(func() {})
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if _, err := orders.Do(ctx, secret(), w.handler(201)); err == nil {
+					t.Error("executed")
+				}
+				w.told("idempotency.store.error unavailable")
+				ctx, cancel = context.WithTimeout(t.Context(), 3*time.Second)
+				defer cancel()
+				if _, err := w.engine.Status(ctx, "acme", idem.OperationID("op_"+strings.Repeat("A", 64))); err == nil {
+					t.Error("status was read")
+				}
+				w.told("idempotency.store.error unavailable")
+			})
+		})
+	}
 }
 
 // levels is a handler of one level that counts what it is given.

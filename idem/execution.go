@@ -83,11 +83,9 @@ func (x *execution) begins(ctx context.Context, began protocol.Instant) protocol
 	return protocol.Input{What: protocol.Begin, Now: began, Deadline: x.deadline(ctx)}
 }
 
-// drive drives the machine to its end: one action, one call.
-func (x *execution) drive(ctx context.Context, in protocol.Input, handler Handler) (protocol.Say, error) {
+// drive drives the machine to its end: one action, one call. asking is the caller's context as [Engine.InTime] bounds it.
+func (x *execution) drive(ctx, asking context.Context, in protocol.Input, handler Handler) (protocol.Say, error) {
 	detached := context.WithoutCancel(ctx) // a client that hangs up changes nothing about what was begun
-	asking, cancel := x.engine.InTime(ctx)
-	defer cancel()
 	defer x.endWait()
 	for {
 		a := x.next(ctx, in)

@@ -85,16 +85,17 @@ func (x *execution) classifyWrapped(ctx context.Context) protocol.Result {
 	if r.err = r.tx.validate(x.op.Kind, r.response); r.err != nil {
 		return protocol.Result{Code: protocol.Broke}
 	}
-	if r.response.CheckSize(x.responseBytesMax(ctx)) != nil {
+	if x.checkSize(ctx, r.response) != nil {
 		return x.answered(protocol.Responded, notKept())
 	}
 	return x.answered(protocol.Responded, r.response)
 }
 
-// responseBytesMax is what may be stored of a response and gets to this request's caller: one that does not would be committed, and
-// every retry would fail as the request did.
-func (x *execution) responseBytesMax(ctx context.Context) int {
-	return min(x.engine.cfg.ResponseBytesMax, front.ResponseBytesMax(ctx))
+// checkSize says why a response can't be stored, or does not get to this request's caller: one that does not would be committed, and every
+// retry would fail as the request did.
+func (x *execution) checkSize(ctx context.Context, r Response) error {
+	most := front.BoundOf(ctx)
+	return r.CheckSize(min(x.engine.cfg.ResponseBytesMax, most.Bytes), most.HeaderBytes)
 }
 
 // storable says why the answer can't be committed with what the run collected.
@@ -103,7 +104,7 @@ func (x *execution) storable(ctx context.Context) error {
 	if err := r.tx.validate(x.op.Kind, r.response); err != nil {
 		return err
 	}
-	if err := r.response.CheckSize(x.responseBytesMax(ctx)); err != nil {
+	if err := x.checkSize(ctx, r.response); err != nil {
 		return err
 	}
 	accepted, messages := r.response.Status == http.StatusAccepted, len(r.tx.messages)

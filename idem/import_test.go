@@ -48,7 +48,7 @@ var mayImport = map[string][]string{
 	"idem/lambdaapp/environment":    {},
 	"idem/function":                 {"idem", "idem/canonical", "idem/header", "idem/storage", "idem/telemetry/trace"},
 	"idem/function/jmespath":        {"idem/function"},
-	"idem/breaker":                  {"idem", "idem/outbox", "idem/storage"},
+	"idem/breaker":                  {"idem", "idem/internal/timers", "idem/outbox", "idem/storage"},
 	"idem/quota":                    {"idem"},
 	"idem/quota/dynamoquota":        {"idem", "idem/dynamo/schema"},
 	"idem/cache":                    {"idem", "idem/internal/clock", "idem/storage"},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -72,6 +73,55 @@ func TestAHandlerThatStartsHasTime(t *testing.T) {
 			}
 			if started == 0 || late == 0 {
 				t.Errorf("%d handlers started, %d were late: the test shows one side only", started, late)
+			}
+		})
+	}
+}
+
+// The same clause for a handler that lost an optimistic lock: it starts again only where it has time, the pause before that not counted. One that
+// is cut off fails, and under a policy that stores failures its 500 would stand though nothing had happened.
+func TestAHandlerThatLostItsLockStartsAgainOnlyWithTime(t *testing.T) {
+	const deadline = 6 * time.Second // of which a handler has 3 s
+	for _, op := range kinds {
+		op.Policy = idem.Stripe()
+		t.Run(fmt.Sprintf("%s read first %v", op.Kind, op.ReadFirst), func(t *testing.T) {
+			started, late := 0, 0
+			for ran := 2 * time.Second; ran < 3*time.Second; ran += 10 * time.Millisecond {
+				bubble(t, func(t *testing.T) {
+					w := newWorld(t, nil)
+					orders := w.register(op)
+					ctx, cancel := context.WithTimeout(t.Context(), deadline)
+					defer cancel()
+					again := false
+					_, err := orders.Do(ctx, request("{}"), func(ctx context.Context, tx *idem.Tx) (idem.Response, error) {
+						if tx.Attempt() == 1 {
+							time.Sleep(ran)
+							tx.Write(memstore.Write{Key: "version", Condition: func([]byte) bool { return false }, Failure: idem.Retry()})
+							return idem.Response{Status: 201}, nil
+						}
+						again = true
+						if left := timeLeft(ctx); left < workMin {
+							t.Errorf("after %v the handler starts again with %v left", ran, left)
+						}
+						time.Sleep(200 * time.Millisecond)
+						return idem.Response{Status: 201}, ctx.Err()
+					})
+					if again {
+						started++
+						if err != nil {
+							t.Errorf("after %v the handler ran again: %v", ran, err)
+						}
+						return
+					}
+					late++
+					if !errors.As(err, new(*idem.UnavailableError)) {
+						t.Errorf("after %v: %v, want an UnavailableError", ran, err)
+					}
+					w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
+				})
+			}
+			if started == 0 || late == 0 {
+				t.Errorf("%d handlers started again, %d were late: the test shows one side only", started, late)
 			}
 		})
 	}

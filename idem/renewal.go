@@ -38,7 +38,7 @@ func (x *execution) serveLeased(ctx context.Context, a protocol.Action, serve fu
 	defer func() {
 		if !returned { // runtime.Goexit: the caller's goroutine is over, and what it held is settled by another
 			in := r.end(ctx, Response{}, &HandlerError{Cause: errors.New("the handler ended its goroutine with runtime.Goexit")})
-			go func() { _, _ = x.drive(ctx, in, nil) }()
+			go func() { _, _ = x.drive(ctx, ctx, in, nil) }()
 		}
 	}()
 	response, err := serve()

@@ -193,7 +193,7 @@ func (e *Engine) storable(response Response) error {
 	if response.Status < 200 || response.Status > 599 {
 		return &ResponseError{response.Status}
 	}
-	return response.CheckSize(e.cfg.ResponseBytesMax)
+	return response.CheckSize(e.cfg.ResponseBytesMax, storage.ResponseHeaderBytesMax)
 }
 
 // tellDecided writes the one event line of what became of a record without a request.

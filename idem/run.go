@@ -23,7 +23,9 @@ type run struct {
 
 // start performs protocol.Run, on the goroutine of the caller.
 func (x *execution) start(ctx context.Context, a protocol.Action, handler Handler) protocol.Input {
-	if x.pauseFirst(ctx, a) != nil {
+	pause := a
+	pause.Until -= x.cfg.WorkMin // what a handler has at least is not the pause's
+	if x.pauseFirst(ctx, pause) != nil {
 		return protocol.Input{}
 	}
 	row := x.incarnation(x.machine.Held.Op)

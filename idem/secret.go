@@ -71,7 +71,7 @@ func (e *Engine) agree(ctx context.Context, keep string) error {
 	if e.agreement.reached.Load() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
+	ctx, cancel := e.timers.WithTimeout(ctx, e.cfg.CallTimeout)
 	defer cancel()
 	kept, err := e.store.ScopeMark(ctx, keep)
 	switch {

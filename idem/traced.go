@@ -1,6 +1,8 @@
 package idem
 
 import (
+	"context"
+
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
@@ -16,11 +18,11 @@ const (
 
 // tell tells the request's span what became of the request. A request that met the record of an earlier one is linked to
 // that one's trace, which the record names: nothing is read for it.
-func (x *execution) tell(result *Result, err error) {
+func (x *execution) tell(ctx context.Context, result *Result, err error) {
 	if x.span == nil {
 		return
 	}
-	_, outcome := x.event(result, err)
+	_, outcome := x.event(ctx, result, err)
 	x.span.Set(
 		trace.Attribute{Name: attributeOperation, Value: x.op.Name}, trace.Attribute{Name: attributeKind, Value: string(x.op.Kind)},
 		trace.Attribute{Name: attributeOutcome, Value: outcome}, trace.Attribute{Name: attributeAttempts, Value: x.attempts(result)},

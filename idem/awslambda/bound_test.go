@@ -44,6 +44,30 @@ func TestNothingIsCommittedThatTheFrontCantReturn(t *testing.T) {
 	}
 }
 
+// Nor does a load balancer pass any header: what it does not is not committed either. It counts what is added to a stored header, too.
+func TestNothingIsCommittedWhoseHeadersTheFrontDoesNotPass(t *testing.T) {
+	for bytes, passes := range map[int]bool{14 << 10: true, 16 << 10: false, 32 << 10: false} {
+		for event, balanced := range map[string]bool{"api-alb-payment": true, "api-http-payment": false, "api-rest-payment": false, "api-url-payment": false} {
+			store, err := memstore.New(memstore.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			located := idem.Response{Status: 201, Header: []storage.Field{{Name: "Location", Value: strings.Repeat("x", bytes)}}}
+			serve := serving(t, store, located).ServeHTTP
+			out, body := answered(t, sample(t, event), serve)
+			again, _ := answered(t, sample(t, event), serve)
+			switch {
+			case passes || !balanced:
+				if out.StatusCode != 201 || again.StatusCode != 201 || len(store.Rows()) != 1 {
+					t.Errorf("%s, a header of %d bytes: %d, then %d; %d rows", event, bytes, out.StatusCode, again.StatusCode, len(store.Rows()))
+				}
+			case out.StatusCode != 500 || problemCode(t, body) != "idempotency_response_too_large" || len(store.Rows()) != 0:
+				t.Errorf("%s, a header of %d bytes: %d %.200s, %d rows", event, bytes, out.StatusCode, body, len(store.Rows()))
+			}
+		}
+	}
+}
+
 // serving is a handler that writes a row and answers this.
 func serving(t *testing.T, store *memstore.Store, response idem.Response) http.Handler {
 	t.Helper()
@@ -76,17 +100,21 @@ func handling(t *testing.T, engine *idem.Engine, op idem.Operation, handler midd
 // The provider has executed what is settled within a request: where the load balancer can't return the topic's answer, its short one is
 // stored, so that neither this request nor a retry is told of a failure.
 func TestASettlementWithinARequestFitsTheFront(t *testing.T) {
-	large := idem.Response{Status: 201, Body: []byte(`"` + strings.Repeat("a", 1_200_000) + `"`)}
-	for event, short := range map[string]bool{"api-alb-payment": true, "api-http-payment": false, "api-rest-payment": false, "api-url-payment": false} {
-		serve := settlingInline(t, large).ServeHTTP
-		out, body := answered(t, sample(t, event), serve)
-		again, replayed := answered(t, sample(t, event), serve)
-		if out.StatusCode != 201 || again.StatusCode != 201 || string(replayed) != string(body) {
-			t.Errorf("%s: %d %.200s, then %d %.200s", event, out.StatusCode, body, again.StatusCode, replayed)
-			continue
-		}
-		if !short && len(body) != len(large.Body) || short && problemCode(t, body) != "response_too_large" {
-			t.Errorf("%s: %d bytes, %.200s", event, len(body), body)
+	for what, large := range map[string]idem.Response{
+		"body":   {Status: 201, Body: []byte(`"` + strings.Repeat("a", 1_200_000) + `"`)},
+		"header": {Status: 201, Header: []storage.Field{{Name: "Location", Value: strings.Repeat("x", 20<<10)}}, Body: []byte(`"made"`)},
+	} {
+		for event, short := range map[string]bool{"api-alb-payment": true, "api-http-payment": false, "api-rest-payment": false, "api-url-payment": false} {
+			serve := settlingInline(t, large).ServeHTTP
+			out, body := answered(t, sample(t, event), serve)
+			again, replayed := answered(t, sample(t, event), serve)
+			if out.StatusCode != 201 || again.StatusCode != 201 || string(replayed) != string(body) {
+				t.Errorf("%s, %s: %d %.200s, then %d %.200s", what, event, out.StatusCode, body, again.StatusCode, replayed)
+				continue
+			}
+			if !short && len(body) != len(large.Body) || short && problemCode(t, body) != "response_too_large" {
+				t.Errorf("%s, %s: %d bytes, %.200s", what, event, len(body), body)
+			}
 		}
 	}
 }

@@ -118,7 +118,7 @@ func (e *httpEvent) request(ctx context.Context) (*http.Request, error) {
 	if auth := e.authorizer(); auth != nil {
 		ctx = context.WithValue(ctx, authorizerKey{}, auth)
 	}
-	ctx = front.WithResponseBytesMax(ctx, e.returnableBytesMax())
+	ctx = front.WithBound(ctx, e.returnable())
 	method := e.HTTPMethod
 	if e.shape() == shapeV2 {
 		method = e.RequestContext.HTTP.Method

@@ -21,8 +21,9 @@ import (
 // A panic of the handler, and a response that is more than gets through, are answered with 500: a failed invocation
 // would be the gateway's 502, without a word that a client could act on. Lambda returns 6 MiB of JSON, and a load balancer
 // 1 MB of it. The engine is told, and refuses before it commits what is more than three quarters of that: 4.4 MiB, and
-// 700 kB behind a load balancer; what is settled within the request is stored as its topic's short response then. A worker that
-// settles an operation does not know the gateway: behind a load balancer, set outbox.Config.ResponseBytesMax to 700,000.
+// 700 kB behind a load balancer, where it refuses more than 15 KiB of headers too; what is settled within the request is stored as its
+// topic's short response then. A worker that settles an operation does not know the gateway: behind a load balancer, set
+// outbox.Config.ResponseBytesMax to 700,000, and keep headers as short.
 //
 // An event of another kind is an [ErrEvent].
 func HTTP(handler http.Handler, cfg Config) Handler {

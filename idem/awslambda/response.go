@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/idem-go/idem-aws/idem/internal/front"
 )
 
 // responseBytesMax is the most that Lambda returns from a synchronous invocation, the JSON around the response included, and
@@ -30,8 +32,19 @@ func (e *httpEvent) payloadBytesMax() int {
 	return responseBytesMax
 }
 
-// returnableBytesMax are the bytes of a response that the gateway returns whatever they are: in base64.
-func (e *httpEvent) returnableBytesMax() int { return (e.payloadBytesMax() - aroundBytes) / 4 * 3 }
+// balancedHeaderBytesMax are the bytes of header that the engine may store behind a load balancer, names and values together. It passes 16 K of
+// one header, and 32 K of all ("Quotas for your Application Load Balancers"): what is added to the stored ones has room beside them.
+const balancedHeaderBytesMax = 15 << 10
+
+// returnable is the response that the gateway returns whatever its bytes are: a body in base64.
+func (e *httpEvent) returnable() front.Bound {
+	most := front.Boundless()
+	most.Bytes = (e.payloadBytesMax() - aroundBytes) / 4 * 3
+	if e.shape() == shapeALB {
+		most.HeaderBytes = balancedHeaderBytesMax
+	}
+	return most
+}
 
 // responseWriter collects a response.
 type responseWriter struct {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/breaker"
+	"github.com/idem-go/idem-aws/idem/internal/timers"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest"
@@ -276,6 +277,35 @@ func TestTheCallersOwnEndIsNoFailure(t *testing.T) {
 			t.Error("a time-out after 1 s of patience did not open it")
 		}
 	})
+}
+
+// The engine bounds a request's time by contexts of its own. One that package context makes of such a context says that it was cancelled when the
+// time is over: a store that hangs until then is down, and only who hung up says nothing about it.
+func TestATimeOutThatItsContextCallsACancellationIsAFailure(t *testing.T) {
+	for name, hangs := range map[string]faulty.Fault{
+		"a write": hang, "a read": func(ctx context.Context, _ func(context.Context) error) error { <-ctx.Done(); return ctx.Err() },
+	} {
+		for _, hangsUp := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, its caller hangs up: %v", name, hangsUp), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var set timers.Set
+					w := newWorld(t, breaker.Config{FailuresMax: 1, Patience: time.Second})
+					w.faults.All(hangs)
+					bounded, cancel := set.WithTimeout(t.Context(), 2*time.Second)
+					defer cancel()
+					ctx, end := context.WithTimeout(bounded, time.Minute)
+					defer end()
+					if hangsUp {
+						time.AfterFunc(time.Second, cancel)
+					}
+					_, _ = w.breaker.Get(ctx, "absent")
+					if opened := notAsked(w.again()) != nil; opened == hangsUp {
+						t.Errorf("it opened: %v", opened)
+					}
+				})
+			})
+		}
+	}
 }
 
 // again calls once the store is well.

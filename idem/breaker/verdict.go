@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem/internal/timers"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -23,7 +24,7 @@ func verdict(ctx context.Context, patient bool, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(ctx.Err(), context.Canceled), errors.As(err, &notAsked):
+	case timers.Cancelled(ctx), errors.As(err, &notAsked):
 		return errNothing
 	case !noReply(err):
 		return nil
@@ -42,7 +43,8 @@ func noReply(err error) bool {
 	var connection interface{ ConnectionError() bool }
 	var status interface{ HTTPStatusCode() int }
 	switch {
-	case errors.As(err, &unknown), errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.As(err, &unknown), errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, context.Canceled): // as a context says that was made of one whose time is over
 		return true
 	case errors.As(err, &connection) && connection.ConnectionError():
 		return true

@@ -52,7 +52,7 @@ func (c *call) answer(ctx context.Context, result *idem.Result) answer {
 		a.response = c.mismatch()
 	case idem.OutcomeUnknown:
 		a.response = idem.NewProblem(http.StatusConflict, header.CodeOutcomeUnknown, "Outcome unknown",
-			"An earlier request with this key may or may not have been executed. "+whoDecides(result)+" The request is not executed again.").Response()
+			"An earlier request with this key may or may not have been executed. "+whoDecides(c.endpoint.operation.Operation(), result)+" The request is not executed again.").Response()
 	}
 	if c.oneOff {
 		return a.without(c.unprotected)
@@ -61,11 +61,14 @@ func (c *call) answer(ctx context.Context, result *idem.Result) answer {
 }
 
 // whoDecides says who finds out what became of the earlier request.
-func whoDecides(result *idem.Result) string {
-	if result.OnlyObserved {
+func whoDecides(op idem.Operation, result *idem.Result) string {
+	switch {
+	case result.OnlyObserved:
 		return "It came before this API was protected, and only the API's operator can find out."
+	case op.Probed:
+		return "It is being resolved."
 	}
-	return "It is being resolved."
+	return "It waits for the API's operator."
 }
 
 // without is the answer of an execution that nobody can come back to, with the Idempotency-Status that goes with it.

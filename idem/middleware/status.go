@@ -81,9 +81,9 @@ func (m *Middleware) shown(ctx context.Context, messages Messages, r *Request) (
 	id := idem.OperationID(path[strings.LastIndexByte(path, '/')+1:])
 	record, err := m.engine.Status(ctx, r.Identity.Tenant, id)
 	for err == nil && record != nil && (record.Principal == "" || record.Principal == r.Identity.Principal) {
-		state, err := m.operationState(ctx, messages, *record)
-		if !errors.Is(err, errChain) {
-			return record, state, err
+		state, unread := m.operationState(ctx, messages, *record)
+		if !errors.Is(unread, errChain) {
+			return record, state, unread
 		}
 		seen := *record
 		record, err = m.engine.StatusAgain(ctx, r.Identity.Tenant, id)

@@ -14,8 +14,10 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
 // chain answers for the messages of any operation, by their position.
@@ -234,6 +236,25 @@ func (m *meanwhile) Message(ctx context.Context, id idem.MessageID) (*storage.Me
 	return m.Messages.Message(ctx, id)
 }
 
+// becomes writes the operation's record anew, as another process does.
+func (a *api) becomes(id idem.OperationID, change func(*storage.Record)) {
+	a.Helper()
+	key, err := id.RecordKey()
+	if err != nil {
+		a.Fatal(err)
+	}
+	r, err := a.mem.Get(a.Context(), key)
+	if err != nil {
+		a.Fatal(err)
+	}
+	next := *r
+	next.Revision = "after"
+	change(&next)
+	if err := a.mem.Update(a.Context(), next, storage.FenceOf(*r)); err != nil {
+		a.Fatal(err)
+	}
+}
+
 // A process may be frozen between the record and its messages, and the operation end meanwhile: it is whole, and nobody is called for it.
 func TestAnOperationThatEndsWhileItsStatusIsReadIsWhole(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -245,20 +266,10 @@ func TestAnOperationThatEndsWhileItsStatusIsReadIsWhole(t *testing.T) {
 		id := a.stored("k", pending)
 		frozen := &meanwhile{Messages: chain{states: slicesOf(2, storage.MessageDelivered), doneAt: a.now()}}
 		frozen.once = func() {
-			key, err := id.RecordKey()
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := a.mem.Get(t.Context(), key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ended, fence := *r, storage.FenceOf(*r)
-			ended.State, ended.Revision, ended.Response = c.becomes, "after", idem.Response{Status: 201}
-			ended.DoneAt, ended.ExpiresAt, ended.FreeAt = r.CreatedAt, r.CreatedAt.Add(day), r.CreatedAt.Add(day)
-			if err := a.mem.Update(t.Context(), ended, fence); err != nil {
-				t.Fatal(err)
-			}
+			a.becomes(id, func(r *storage.Record) {
+				r.State, r.Response = c.becomes, idem.Response{Status: 201}
+				r.DoneAt, r.ExpiresAt, r.FreeAt = r.CreatedAt, r.CreatedAt.Add(day), r.CreatedAt.Add(day)
+			})
 			a.later(2 * time.Minute)
 		}
 		a.mux.Handle("GET /v1/operations/{id}", a.mw.Status(frozen))
@@ -304,6 +315,45 @@ func TestATornOperationIsToldOfWithTheLastLookUp(t *testing.T) {
 	}
 }
 
+// A second look that meets trouble, or the tombstone of what has expired meanwhile, says so. A 404 would tell the client that there is no such
+// operation, so that it asks no more.
+func TestTheSecondLookAtATornOperationSaysWhatItMeets(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile func(a *api, store *faulty.Store, id idem.OperationID)
+		status    int
+		code      string
+	}{
+		"the store does not answer": {func(_ *api, store *faulty.Store, _ idem.OperationID) {
+			store.On(faulty.Get, 1, faulty.LoseRequest())
+		}, 503, header.CodeStoreUnavailable},
+		"it has expired": {func(a *api, _ *faulty.Store, id idem.OperationID) {
+			a.becomes(id, func(r *storage.Record) {
+				r.State, r.DoneAt, r.ExpiresAt = storage.StateCompleted, r.CreatedAt.Add(-2*day), r.CreatedAt.Add(-day)
+				r.Expiry = storage.Expiry{KeepFor: 7 * day, Gone: true}
+				r.FreeAt = r.ExpiresAt.Add(r.Expiry.KeepFor)
+			})
+		}, 410, header.CodeKeyExpired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var store *faulty.Store
+			a := newLocalAPI(t, func(inner storage.Store) storage.Store {
+				store = faulty.New(inner.(*memstore.Store))
+				return store
+			})
+			id := a.stored("k", func(r *storage.Record) { r.Revision = "before" })
+			torn := &meanwhile{Messages: chain{}, once: func() { c.meanwhile(a, store, id) }}
+			a.mux.Handle("GET /v1/operations/{id}", a.mw.Status(torn))
+			r := a.status(id, "tenant-a")
+			if r.StatusCode != c.status || r.code(t) != c.code || (r.Header.Get("Retry-After") != "") != (c.status == 503) {
+				t.Errorf("%d %s, Retry-After %q; want %d %s", r.StatusCode, r.body, r.Header.Get("Retry-After"), c.status, c.code)
+			}
+			if strings.Contains(a.log.String(), "outbox.message_gone") {
+				t.Errorf("the log is %s", a.log)
+			}
+		})
+	}
+}
+
 // hanging answers for no message until its caller gives up.
 type hanging struct{ middleware.Messages }
 
@@ -326,6 +376,20 @@ func TestAStatusWhoseMessagesHangIsAnsweredBeforeTheDeadline(t *testing.T) {
 		a.mw.Status(hanging{}).ServeHTTP(w, r)
 		if took := time.Since(began); w.Code != 503 || took >= deadline {
 			t.Errorf("%d after %v", w.Code, took)
+		}
+	})
+}
+
+// A caller without a deadline waits for no longer than an execution may take.
+func TestAStatusWhoseMessagesHangIsAnsweredWithoutADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newLocalAPI(t, nil)
+		id := a.stored("k", func(*storage.Record) {})
+		a.mux.Handle("GET /v1/operations/{id}", a.mw.Status(hanging{}))
+		began := time.Now()
+		r := a.status(id, "tenant-a")
+		if took := time.Since(began); r.StatusCode != 503 || r.Header.Get("Retry-After") == "" || took > 25*time.Second {
+			t.Errorf("%d after %v", r.StatusCode, took)
 		}
 	})
 }

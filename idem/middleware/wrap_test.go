@@ -114,6 +114,29 @@ func TestWrappedHandlerThatFailsLeavesUnknown(t *testing.T) {
 	}
 }
 
+// The 409 says who finds out what became of the earlier request: where there is no probe, nobody does but the operator.
+func TestAnUnknownOutcomeSaysWhoDecidesIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		declares idem.Operation
+		want     string
+	}{
+		"a probe":        {idem.Operation{Probed: true}, " It is being resolved. "},
+		"an operator":    {idem.Operation{UnknownToOperator: true}, " It waits for the API's operator. "},
+		"other statuses": {idem.Operation{ReleaseOn: []int{http.StatusTooManyRequests}}, " It waits for the API's operator. "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newLocalAPI(t, nil)
+			a.wrap("POST /orders", c.declares, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+			a.do(key(ask{}))
+			r := a.do(key(ask{}))
+			r.wants(t, 409, "unknown")
+			if !strings.Contains(string(r.body), c.want) {
+				t.Errorf("it says %s, want %q", r.body, c.want)
+			}
+		})
+	}
+}
+
 func TestWrappedHandlerThatIsSafeToRunAgain(t *testing.T) {
 	a := newAPI(t, nil)
 	var runs atomic.Int64

@@ -6,10 +6,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/internal/front"
 	"github.com/idem-go/idem-aws/idem/internal/timers"
 	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
@@ -54,8 +54,8 @@ type delivery struct {
 	unheard error
 	// pauses, where set, is what the [Inline] has learnt that the delivery belongs to.
 	pauses *pauses
-	// returnable is the largest response that gets to the caller of the request which the delivery belongs to.
-	returnable int
+	// front is the largest response that gets to the caller of the request which the delivery belongs to.
+	front front.Bound
 	// closing, where set, ends when the process takes up no more: then nothing is claimed.
 	closing <-chan struct{}
 	// cause is why the last call to the store, or the topic's Settle, failed; called that the provider was called.
@@ -77,7 +77,7 @@ func (d *desk) newDelivery(errand protocol.MessageErrand, id idem.MessageID) (*d
 	if err != nil {
 		return nil, err
 	}
-	return &delivery{desk: d, id: id, machine: protocol.Delivery{Errand: errand, Seed: translation.IDOf(seed)}, returnable: math.MaxInt}, nil
+	return &delivery{desk: d, id: id, machine: protocol.Delivery{Errand: errand, Seed: translation.IDOf(seed)}, front: front.Boundless()}, nil
 }
 
 // deliveryOf begins with a row that is known: it came with the wake-up, or was written by the same request.

@@ -117,7 +117,7 @@ func (i *Inline) onward(ctx context.Context, x *delivery, outlives bool) (*stora
 	defer i.worker.inline.end()
 	for {
 		x.machine.Onward, x.machine.Outlives, x.pauses = true, outlives, i.pauses
-		x.returnable = front.ResponseBytesMax(ctx)
+		x.front = front.BoundOf(ctx)
 		say, err := x.run(ctx)
 		if err != nil { // the delivery may go on
 			return nil, err

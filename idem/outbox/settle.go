@@ -23,9 +23,9 @@ func (t Topic) ask(m storage.Message, o Outcome) (said Settlement, err error) {
 
 // short is what is stored where the final response is too large: the topic's fallback, or if that is none or too large
 // itself, the status with the operation and the provider's reference.
-func (t Topic) short(m storage.Message, o Outcome, status, bytesMax int) idem.Response {
+func (t Topic) short(m storage.Message, o Outcome, status int, checkSize func(idem.Response) error) idem.Response {
 	if t.Fallback != nil {
-		if r, ok := t.ownShort(m, o); ok && r.Status >= 200 && r.Status <= 599 && r.CheckSize(bytesMax) == nil {
+		if r, ok := t.ownShort(m, o); ok && r.Status >= 200 && r.Status <= 599 && checkSize(r) == nil {
 			return r
 		}
 	}

@@ -177,7 +177,7 @@ func (x *delivery) recordEnd(w protocol.Write, said Settlement, now time.Time) *
 		answer = answerOf(m, w.Msg.State, x.machine.Errand == protocol.Close)
 	case m.Sealed:
 		answer = erased()
-	case said.Response.CheckSize(x.responseBytesMax()) != nil:
+	case x.checkSize(said.Response) != nil:
 		end.Response = x.short(w.Said, said.Response.Status)
 	default:
 		end.Response = said.Response
@@ -199,13 +199,15 @@ func (x *delivery) recordEnd(w protocol.Write, said Settlement, now time.Time) *
 	return end
 }
 
-// responseBytesMax is what may be stored of a final response and gets to the request's caller: every retry would get no more than the
+// checkSize says why a final response can't be stored, or does not get to the request's caller: every retry would get no more than the
 // request did.
-func (x *delivery) responseBytesMax() int { return min(x.topic.ResponseBytesMax, x.returnable) }
+func (x *delivery) checkSize(r idem.Response) error {
+	return r.CheckSize(min(x.topic.ResponseBytesMax, x.front.Bytes), x.front.HeaderBytes)
+}
 
 // short is the response that is stored where the topic's own is too large.
 func (x *delivery) short(asked protocol.Asked, status int) idem.Response {
-	return x.topic.short(x.row, x.meaning(asked), status, x.responseBytesMax())
+	return x.topic.short(x.row, x.meaning(asked), status, x.checkSize)
 }
 
 // following is the next message of a chain. Its id is the next phase's downstream key.

@@ -99,7 +99,8 @@ func (x Execution) carried(stored Message, c *Config) Message {
 }
 
 // conditionsFailed acts on the conditions of a cancelled transaction. The record goes first: where it is not this
-// execution's, nothing else was judged. Then a lost lock: where one was lost, a business condition was judged on old data.
+// execution's, nothing else was judged. Then a lost lock: where one was lost, a business condition was judged on old data, and
+// the handler runs again where it has time.
 func (x Execution) conditionsFailed(in Input, c *Config) (Execution, Action) {
 	r := in.Reply
 	switch {
@@ -108,7 +109,7 @@ func (x Execution) conditionsFailed(in Input, c *Config) (Execution, Action) {
 	case r.Conds&CondRecord != 0:
 		x.Zombie = x.Zombie || x.Holding
 		return x.again(r.Rec, in.Now, c)
-	case r.lockLost(c) && x.Runs < c.RunsMax && in.Now < x.Plan.HandlerUntil:
+	case r.lockLost(c) && x.Runs < c.RunsMax && !x.late(in.Now, c):
 		return x.run(in.Now, c)
 	case r.lockLost(c):
 		return x.giveUp(Say{Code: Unavailable}, ConditionLost, in.Now, c)

@@ -89,6 +89,9 @@ type Plan struct {
 // Fits says whether the plan leaves time to execute anything.
 func (p Plan) Fits(c *Config) bool { return p.HandlerUntil-p.Began >= c.WorkMin }
 
+// ReplyUntil is until when a reply is of use: halfway between the last write and the caller's deadline.
+func (p Plan) ReplyUntil() Instant { return p.StoreUntil + p.AnswerMargin/2 }
+
 // PlanOf divides the time until the caller's deadline (0: it has none) or ExecutionMax. Where less is left than twice the
 // margins, they shrink in proportion, so that the handler always has half of it. A platform that kills may let a handler
 // run until the caller's own deadline, however late: the lease outlives that.
@@ -103,10 +106,10 @@ func PlanOf(now, deadline Instant, c *Config) Plan {
 			last = end
 		}
 	}
-	total, margins := end-now, c.HandlerMargin+c.AnswerMargin
+	total, margins := max(0, end-now), c.HandlerMargin+c.AnswerMargin
 	scale := func(margin Millis) Millis {
 		if total < 2*margins {
-			return margin * max(total, 0) / (2 * margins)
+			return margin * total / (2 * margins)
 		}
 		return margin
 	}

@@ -152,7 +152,7 @@ func (x Execution) look(p Phase, now Instant, c *Config) (Execution, Action) {
 // time in which the caller is told so. Once that is over, because a handler has overstayed, the process lives on, perhaps until it is
 // killed.
 func (x Execution) ReadUntil(now Instant, c *Config) Instant {
-	until := x.Plan.StoreUntil + x.Plan.AnswerMargin/2
+	until := x.Plan.ReplyUntil()
 	switch killed := x.killed(c); {
 	case now < until:
 		return until

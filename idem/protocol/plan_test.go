@@ -17,6 +17,8 @@ func TestPlanLeavesTheHandlerHalfOfAShortDeadline(t *testing.T) {
 				t.Errorf("of %d ms the handler has %d", left, p.HandlerUntil-p.Began)
 			case !(p.HandlerUntil < p.CommitUntil && p.CommitUntil < p.StoreUntil && p.StoreUntil < p.Began+end):
 				t.Errorf("of %d ms the instants are not in order: %+v", left, p)
+			case p.ReplyUntil() <= p.StoreUntil || p.ReplyUntil() >= p.Began+end:
+				t.Errorf("of %d ms a reply is waited for until %d", left, p.ReplyUntil())
 			case p.StoreUntil+p.AnswerMargin != p.Began+end:
 				t.Errorf("of %d ms the margin is %d", left, p.AnswerMargin)
 			case p.LeaseUntil < p.Began+end+c.LeaseMargin:
@@ -35,6 +37,17 @@ func TestPlanRefusesADeadlineInWhichNothingCanBeExecuted(t *testing.T) {
 		x, a := NewExecution(Request{Seed: tableSeed}).Next(Input{What: Begin, Now: tableNow, Deadline: tableNow + left}, c)
 		if a.Do != Tell || a.Say.Code != Late || x.Phase != Ended {
 			t.Errorf("with %d ms left: %s", left, a.told())
+		}
+	}
+}
+
+// TestPlanWithoutMarginsRefusesADeadlineThatHasPassed: margins of less than a millisecond are none, and nothing is divided by them.
+func TestPlanWithoutMarginsRefusesADeadlineThatHasPassed(t *testing.T) {
+	c := tableConfig(Atomic)
+	c.HandlerMargin, c.AnswerMargin = 0, 0
+	for _, left := range []Instant{-1_000, -1, 0} {
+		if p := PlanOf(tableNow, tableNow+left, c); p.Fits(c) {
+			t.Errorf("with %d ms left: %+v", left, p)
 		}
 	}
 }

@@ -15,14 +15,15 @@ const PayloadBytesMax = 240 << 10
 const ResponseHeaderBytesMax = 64 << 10
 
 // CheckSize returns [ErrResponseTooLarge] for a response that has more than bytesMax bytes, headers included, or headers of more than
-// [ResponseHeaderBytesMax].
-func (r Response) CheckSize(bytesMax int) error {
+// headerBytesMax, names and values together. More than [ResponseHeaderBytesMax] are never stored.
+func (r Response) CheckSize(bytesMax, headerBytesMax int) error {
 	n := r.Bytes()
 	if n > bytesMax {
 		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrResponseTooLarge, n, bytesMax)
 	}
-	if header := n - len(r.Body); header > ResponseHeaderBytesMax {
-		return fmt.Errorf("%w: its headers have %d bytes, at most %d are allowed", ErrResponseTooLarge, header, ResponseHeaderBytesMax)
+	headerBytesMax = min(headerBytesMax, ResponseHeaderBytesMax)
+	if header := n - len(r.Body); header > headerBytesMax {
+		return fmt.Errorf("%w: its headers have %d bytes, at most %d are allowed", ErrResponseTooLarge, header, headerBytesMax)
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ var outcomes = []Mutant{
 	{Name: "a payload on which its topic panicked can be read", File: "idem/outbox/topic.go", Old: "			err = fmt.Errorf(\"outbox: knows of %s panicked with a %T\", t.Name, p)\n", New: ""},
 	{Name: "of a failure that the store refuses for good nobody is told", File: "idem/protocol/fail.go", Old: "v == Nothing && d.At.Refused && d.Errand != Close &&", New: "false &&"},
 	{Name: "a caller that is refused uses up its message's attempts", File: "idem/outbox/translate.go", Old: "if o.Unsent || o.Unauthorized {", New: "if o.Unsent {"},
-	{Name: "a settlement's headers may be as large as a body", File: "idem/outbox/write.go", Old: "said.Response.CheckSize(x.responseBytesMax()) != nil:", New: "said.Response.Bytes() > x.responseBytesMax():"},
+	{Name: "a settlement's headers may be as large as a body", File: "idem/outbox/write.go", Old: "x.checkSize(said.Response) != nil:", New: "said.Response.Bytes() > x.topic.ResponseBytesMax:"},
 	{Name: "of a provider that can't be reached nobody is told", File: "idem/outbox/provider.go", Old: "case o.Unsent && caller.Err() == nil:", New: "case o.Unsent && caller.Err() != nil:"},
 	{Name: "a call that says nothing did nothing", File: "idem/outbox/provider.go", Old: "		return Ambiguous{Cause: fmt.Errorf(\"outbox: call answered with a %T\", outcome)}", New: "		return NotExecuted{Cause: fmt.Errorf(\"outbox: call answered with a %T\", outcome)}"},
 	{Name: "a call that panicked did nothing", File: "idem/outbox/provider.go", Old: "			outcome = Ambiguous{Cause: fmt.Errorf(\"outbox: call panicked", New: "			outcome = NotExecuted{Cause: fmt.Errorf(\"outbox: call panicked"},
@@ -136,7 +136,9 @@ var functions = []Mutant{
 // executions: how the engine performs what the protocol asks for.
 var executions = []Mutant{
 	{Name: "an observed request without time has no record", File: "idem/protocol/acquire.go", Old: "	if c.runsAnyway() {\n		return now", New: "	if c.runsAnyway() && false {\n		return now"},
-	{Name: "what is asked beside an execution takes the time of its answer", File: "idem/engine.go", Old: "left-min(e.cfg.AnswerMargin, left/8)/2)", New: "left)"},
+	{Name: "what is asked beside an execution takes the time of its answer", File: "idem/engine.go", Old: "	until := protocol.PlanOf(began, end, &c).ReplyUntil()\n", New: "	plan := protocol.PlanOf(began, end, &c)\n	until := plan.StoreUntil + plan.AnswerMargin\n"},
+	{Name: "the pause before a handler runs again takes its time", File: "idem/run.go", Old: "	pause.Until -= x.cfg.WorkMin // what", New: "	_ = x.cfg.WorkMin // what"},
+	{Name: "a store that hangs is a client that hung up", File: "idem/event.go", Old: "	case errors.Is(err, context.Canceled) && timers.Cancelled(ctx):", New: "	case errors.Is(err, context.Canceled) || timers.Cancelled(ctx):"},
 	{Name: "a release that had no reply is told to have changed nothing", File: "idem/change.go", Old: "		if c.unheard != nil {\n", New: "		if c.unheard != nil && false {\n"},
 	{Name: "a stored response takes the time of its answer", File: "idem/answer.go", Old: "x.within(x.machine.ReadUntil(x.now(), &x.cfg))", New: "x.engine.cfg.CallTimeout"},
 	{Name: "a key that is free has an operation in progress", File: "idem/engine.go", Old: "	case r.KeyFree(now) || r.Abandoned(now, e.cfg.ClockSkew): // TTL is late: nobody goes on with it any more\n		return nil, nil\n", New: ""},
@@ -151,6 +153,7 @@ var replays = []Mutant{
 	{Name: "a handler says of itself that it was replayed", File: answerFile, Old: "		h.Del(name) // a handler must not set these headers\n", New: "		_ = name\n"},
 	{Name: "a replay does not say so", File: answerFile, Old: "		a.replayed = result.Outcome == idem.OutcomeReplayed\n", New: ""},
 	{Name: "an answer of which nobody knows what it did says executed", File: answerFile, Old: "			a.status = string(idem.OutcomeUnknown)\n", New: ""},
+	{Name: "a 409 says of what waits for an operator that it is being resolved", File: answerFile, Old: "	case op.Probed:\n", New: "	case op.Kind != \"\":\n"},
 	{Name: "a 503 says not when to come again", File: answerFile, Old: "http.StatusConflict, http.StatusServiceUnavailable, http.StatusTooManyRequests:", New: "http.StatusConflict, http.StatusTooManyRequests:"},
 	{Name: "an observed request that failed runs again", File: observeFile, Old: "err != nil && !refuses(err) {", New: "err != nil && !refuses(err) && false {"},
 	{Name: "an observed request that ran runs again", File: observeFile, Old: "	if result != nil && result.Outcome == idem.OutcomeExecuted || err", New: "	if err"},
@@ -298,14 +301,15 @@ var productions = []Mutant{
 
 // bounds: what is checked at start.
 var bounds = []Mutant{
-	{Name: "headers may be as large as a body", File: "idem/storage/bound.go", Old: "header > ResponseHeaderBytesMax {", New: "header > bytesMax {"},
-	{Name: "a wrapped handler's headers may be as large as a body", File: "idem/handled.go", Old: "r.response.CheckSize(x.responseBytesMax(ctx)) != nil {", New: "r.response.Bytes() > x.responseBytesMax(ctx) {"},
+	{Name: "headers may be as large as a body", File: "idem/storage/bound.go", Old: "header > headerBytesMax {", New: "header > bytesMax {"},
+	{Name: "a wrapped handler's headers may be as large as a body", File: "idem/handled.go", Old: "x.checkSize(ctx, r.response) != nil {", New: "r.response.Bytes() > x.engine.cfg.ResponseBytesMax {"},
 	{Name: "a response may be larger than its store takes", File: "idem/bound.go", Old: "	if c.ResponseBytesMax > most {", New: "	if c.ResponseBytesMax > most<<10 {"},
 }
 
 // fronts: what stands before a function bounds what is stored for it.
 var fronts = []Mutant{
-	{Name: "an inline settlement is larger than its front returns", File: "idem/outbox/write.go", Old: "min(x.topic.ResponseBytesMax, x.returnable)", New: "x.topic.ResponseBytesMax"},
+	{Name: "an inline settlement is larger than its front returns", File: "idem/outbox/write.go", Old: "min(x.topic.ResponseBytesMax, x.front.Bytes)", New: "x.topic.ResponseBytesMax"},
+	{Name: "headers that a load balancer never passes are committed", File: "idem/awslambda/response.go", Old: "		most.HeaderBytes = balancedHeaderBytesMax\n", New: "		_ = balancedHeaderBytesMax\n"},
 }
 
 // stories: what an operator is told.
@@ -400,5 +404,7 @@ var shops = []Mutant{
 var refusals = []Mutant{
 	{Name: "a protected router may be behind an exempt wildcard", File: "idem/middleware/router.go", Old: "(m.protected && added.open || m.open && protected)", New: "(m.open && protected)"},
 	{Name: "an operation that ends while it is read is torn", File: "idem/middleware/status.go", Old: "		if err == nil && record != nil && record.Revision == seen.Revision {\n", New: "		if err == nil && record != nil {\n"},
+	{Name: "what a second look at a status meets is a 404", File: "idem/middleware/status.go", Old: "		state, unread := m.operationState(ctx, messages, *record)\n", New: "		state, err := m.operationState(ctx, messages, *record)\n		unread := err\n"},
+	{Name: "without a deadline the messages of a status are waited for for ever", File: "idem/engine.go", Old: "	if deadline, bounded := ctx.Deadline(); bounded {\n", New: "	deadline, bounded := ctx.Deadline()\n	if !bounded {\n		return ctx, func() {}\n	}\n	if bounded {\n"},
 	{Name: "an answer that comes too late is not told", File: "idem/middleware/record.go", Old: "		defer w.over.Store(true)\n", New: ""},
 }

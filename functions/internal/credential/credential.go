@@ -172,13 +172,12 @@ type transport struct {
 // RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Response != nil { // what made net/http ask again
+		closeBody(r)
 		return nil, errRedirected
 	}
 	credential := t.credentials.current(r.Context())
 	if err := r.Context().Err(); err != nil { // the reading has used up the call's time: package call is to know that nothing was sent
-		if r.Body != nil {
-			_ = r.Body.Close() // as a transport must
-		}
+		closeBody(r)
 		return nil, fmt.Errorf("%w: %w", call.ErrNotSent, err)
 	}
 	r = r.Clone(r.Context())
@@ -188,4 +187,11 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.credentials.refuse(credential)
 	}
 	return res, err
+}
+
+// closeBody closes the body of a request that is not sent, as a transport must.
+func closeBody(r *http.Request) {
+	if r.Body != nil {
+		_ = r.Body.Close()
+	}
 }

@@ -330,3 +330,41 @@ func TestARedirectGetsNoCredential(t *testing.T) {
 		t.Errorf("%v, and the other host got %q", err, w.sent)
 	}
 }
+
+// closable is a body that knows whether it was closed.
+type closable struct {
+	io.Reader
+	closed bool
+}
+
+func (c *closable) Close() error {
+	c.closed = true
+	return nil
+}
+
+// A transport closes the body of each request that it is given (net/http, RoundTripper). That of a redirect with 307 or 308 is another one than
+// the first request's.
+func TestTheBodyOfARedirectedRequestIsClosed(t *testing.T) {
+	for _, status := range []int{http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		w := newWorld(t)
+		w.holds("c1")
+		away := httptest.NewServer(http.RedirectHandler(w.server.URL, status))
+		defer away.Close()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, away.URL, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var redirected *closable
+		r.GetBody = func() (io.ReadCloser, error) {
+			redirected = &closable{Reader: strings.NewReader("{}")}
+			return redirected, nil
+		}
+		response, err := w.client().Do(r)
+		if err == nil {
+			response.Body.Close()
+		}
+		if err == nil || redirected == nil || !redirected.closed {
+			t.Errorf("%d: %v, and the body is %+v", status, err, redirected)
+		}
+	}
+}

@@ -6,17 +6,26 @@ import (
 	"math"
 )
 
-type responseBytesMax struct{}
-
-// WithResponseBytesMax says that no response of more bytes, headers included, gets to the caller.
-func WithResponseBytesMax(ctx context.Context, n int) context.Context {
-	return context.WithValue(ctx, responseBytesMax{}, n)
+// Bound is the largest response that gets to the caller.
+type Bound struct {
+	// Bytes are those of the response, headers included. HeaderBytes are those of its headers: names and values together.
+	Bytes, HeaderBytes int
 }
 
-// ResponseBytesMax is what was said, or math.MaxInt.
-func ResponseBytesMax(ctx context.Context) int {
-	if n, ok := ctx.Value(responseBytesMax{}).(int); ok {
-		return n
+type bound struct{}
+
+// WithBound says that no larger response gets to the caller.
+func WithBound(ctx context.Context, b Bound) context.Context {
+	return context.WithValue(ctx, bound{}, b)
+}
+
+// BoundOf is what was said, or [Boundless].
+func BoundOf(ctx context.Context) Bound {
+	if b, ok := ctx.Value(bound{}).(Bound); ok {
+		return b
 	}
-	return math.MaxInt
+	return Boundless()
 }
+
+// Boundless is the bound of what returns any response.
+func Boundless() Bound { return Bound{Bytes: math.MaxInt, HeaderBytes: math.MaxInt} }

@@ -115,8 +115,8 @@ type deadlined struct {
 	end   context.CancelCauseFunc
 }
 
-// WithTimeout is context.WithTimeout. A context that is made of this one says [context.Canceled] when the time is over;
-// [context.Cause] says [context.DeadlineExceeded] of either.
+// WithTimeout is context.WithTimeout. A context that package context makes of this one says [context.Canceled] when the time is over:
+// [Cancelled] tells that apart. [context.Cause] says [context.DeadlineExceeded] of either.
 func (s *Set) WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return s.WithDeadline(parent, time.Now().Add(d))
 }
@@ -124,11 +124,16 @@ func (s *Set) WithTimeout(parent context.Context, d time.Duration) (context.Cont
 // WithDeadline is context.WithDeadline, as WithTimeout is context.WithTimeout.
 func (s *Set) WithDeadline(parent context.Context, at time.Time) (context.Context, context.CancelFunc) {
 	deadline, bounded := parent.Deadline()
-	if time.Until(at) <= 0 || bounded && !at.Before(deadline) {
-		return context.WithDeadline(parent, at) // is over, or ends with its parent: it arms nothing
+	withParent := bounded && !at.Before(deadline)
+	if !withParent && time.Until(at) <= 0 {
+		return context.WithDeadline(parent, at) // is over
 	}
 	c := &deadlined{timer: Timer{set: s}}
 	c.Context, c.end = context.WithCancelCause(parent)
+	if withParent { // it arms nothing
+		c.timer.at = deadline
+		return c, c.cancel
+	}
 	c.timer.call = c.over
 	c.timer.resetAt(at)
 	return c, c.cancel
@@ -151,6 +156,11 @@ func (c *deadlined) Err() error {
 		return context.DeadlineExceeded
 	}
 	return err
+}
+
+// Cancelled says that somebody cancelled the context: its time is not over, nor that of a context of a [Set] that it was made of.
+func Cancelled(ctx context.Context) bool {
+	return errors.Is(ctx.Err(), context.Canceled) && !errors.Is(context.Cause(ctx), context.DeadlineExceeded)
 }
 
 // queue is a heap of timers: what is due first comes first.

@@ -177,6 +177,40 @@ func TestAContextEndsWithItsParent(t *testing.T) {
 	})
 }
 
+// A context that ends with a set's own says what that one says, where the set has made it. What package context makes of one says that it was
+// cancelled, whatever ended it: Cancelled tells.
+func TestAContextWhoseTimeIsOverIsToldFromACancelledOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var set timers.Set
+		for _, cancelled := range []bool{false, true} {
+			parent, cancel := set.WithTimeout(t.Context(), 2*time.Second)
+			child, end := set.WithTimeout(parent, 5*time.Second)
+			made, stop := context.WithTimeout(parent, 5*time.Second)
+			want, ends := context.DeadlineExceeded, time.Now().Add(2*time.Second)
+			if at, ok := child.Deadline(); !ok || !at.Equal(ends) || timers.Cancelled(child) {
+				t.Errorf("the child's deadline is %v, %v; want %v", at, ok, ends)
+			}
+			if cancelled {
+				want = context.Canceled
+				cancel()
+			}
+			<-child.Done()
+			<-made.Done()
+			if !errors.Is(child.Err(), want) || !errors.Is(context.Cause(child), want) {
+				t.Errorf("the child's error %v, cause %v; want %v", child.Err(), context.Cause(child), want)
+			}
+			for name, ctx := range map[string]context.Context{"the parent": parent, "the child": child, "what package context made": made} {
+				if timers.Cancelled(ctx) != cancelled {
+					t.Errorf("%s counts as cancelled: %v, want %v", name, !cancelled, cancelled)
+				}
+			}
+			stop()
+			end()
+			cancel()
+		}
+	})
+}
+
 // Many goroutines that set and stop, for the race detector.
 func TestASetIsSafeForConcurrentUse(t *testing.T) {
 	var set timers.Set
