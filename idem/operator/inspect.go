@@ -138,7 +138,7 @@ type MessageView struct {
 	NextAttemptAt time.Time `json:"next_attempt_at,omitzero"`
 	// LookAt is when the sweep looks at it next, or of one that is unknown the reconciler; zero where neither has to.
 	LookAt time.Time `json:"look_at,omitzero"`
-	// RedrivenAt is when an operator last started it again; zero where nobody did.
+	// RedrivenAt is when an operator last started it again, or the one before it in a chain that was restored; zero where nobody did.
 	RedrivenAt time.Time `json:"redriven_at,omitzero"`
 	// DoneAt is when it ended; zero until then.
 	DoneAt time.Time `json:"done_at,omitzero"`

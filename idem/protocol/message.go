@@ -65,7 +65,7 @@ type Message struct {
 	Done Instant
 	// Cleared is when absence was last proven: what is open was called after it.
 	Cleared Instant
-	// Redriven is when an operator last started it anew: its age counts from then.
+	// Redriven is when an operator last started it anew, or what it follows in a chain that was restored: its age counts from then.
 	Redriven Instant
 }
 
@@ -197,11 +197,13 @@ func following(op ID, index uint8, undoes bool, now Instant, c *Config) Message 
 }
 
 // next follows the message in its chain. Where the message was restored after a loss of data, nobody knows whether the next one was
-// there already, under the same id, and called: it counts as old as the one that it follows.
+// there already, under the same id, and called: it counts as old as the one that it follows. What an operator has started anew is young
+// in all of its chain: else the release of a hold, or the payout itself, would be given up for its age before it is called. That admits
+// no second call, because Created alone tells since when one may be open.
 func (m Message) next(undoes bool, now Instant, c *Config) Message {
 	n := following(m.Op, m.Index+1, undoes, now, c)
 	if m.restored(c) && !c.off(NoRestoredChain) {
-		n.Created = m.Created
+		n.Created, n.Redriven = m.Created, m.Redriven
 	}
 	return n
 }

@@ -107,6 +107,31 @@ func TestADeclineOfWhatWasRestoredIsWeak(t *testing.T) {
 	}
 }
 
+// TestWhatFollowsWhatAnOperatorStartedAnewIsAsYoung: the operation is older than AgeMax, and an operator has started its first message
+// anew. What follows is called once its absence is proven. Until then it counts as called since the operation began.
+func TestWhatFollowsWhatAnOperatorStartedAnewIsAsYoung(t *testing.T) {
+	for name, keyed := range map[string]bool{"keys honoured": true, "keyless": false} {
+		for _, anew := range []bool{true, false} {
+			c := lossy(keyed, true)
+			now := tableLoss + c.Topic.AgeMax
+			first := restored(func(m *Message) {
+				m.State, m.OpenSince = InDoubt, m.Created
+				if anew {
+					m.Redriven = now - 1
+				}
+			})
+			second := first.next(false, now, c)
+			if a := at(now, Wake, second, c); a.Write.Msg.State != InDoubt || a.Write.Msg.OpenSince != first.Created {
+				t.Errorf("%s, its absence not proven: %s", name, a.told())
+			}
+			absent := at(now, Question, park(second, now, c), c).Write.Msg
+			if a := at(now, Wake, absent, c); (a.Write.Msg.State == Claimed) != anew {
+				t.Errorf("%s, its absence proven, started anew %v: %s", name, anew, a.told())
+			}
+		}
+	}
+}
+
 // TestClosingWhatWasRestoredTellsTheApplicationOnce: what died with a call open was never told of, though its row was restored
 // without that call; what was given up before the loss was, in the write that gave it up, and business writes don't go twice.
 func TestClosingWhatWasRestoredTellsTheApplicationOnce(t *testing.T) {

@@ -91,7 +91,8 @@ type Message struct {
 	OpenSince time.Time
 	// DoneAt is when the message ended.
 	DoneAt time.Time
-	// RedrivenAt is when an operator last started the message again. Its age counts from then.
+	// RedrivenAt is when an operator last started the message again, or the one before it in a chain that was restored after a loss of
+	// data. Its age counts from then.
 	RedrivenAt time.Time
 	// ClearedAt is when it was last proven that the provider has nothing. A call that is open was made after it.
 	ClearedAt time.Time

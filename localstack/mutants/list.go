@@ -56,7 +56,8 @@ var (
 	ofBalances    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "Account|APayment"}}
 	ofCutOvers    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "CutOver"}}
 	ofLosses      = []Tests{{Packages: "./functions/internal/drift ./functions/internal/drift/hourly", Run: "^TestWhat|Redriven|HoweverLate"}}
-	ofMiddles     = []Tests{{Packages: "./functions/internal/payments", Run: "TornInItsMiddle|TornEnd|GivenUpPayout|ShowsAsDeclined|ATornPayout|ReleasedByHand"}}
+	ofRestores    = []Tests{{Packages: "./idem/operator/awsctl", Run: "^TestARestore"}}
+	ofMiddles     = []Tests{{Packages: "./functions/internal/payments", Run: "TornInItsMiddle|TornEnd|GivenUpPayout|ShowsAsDeclined|ATornPayout|ReleasedByHand|FinishedPayout|TornMessage|ItsNextMessage"}}
 	ofAPIKeys     = []Tests{{Packages: "./functions/internal/apikey"}}
 	ofCredentials = []Tests{{Packages: "./functions/internal/credential", Run: "NeverSent|TheReadingOf"}}
 	ofLedger      = []Tests{{Packages: "./functions/internal/payments", Run: "Totals|BalancesFollow|PaymentFollows|Comparison|Collecting|Fold|BeyondWhatThereIs|WithoutKeys"}}
@@ -119,6 +120,7 @@ func Listed() []Mutant {
 		of(ofMiddleware, refusals),
 		of(ofLosses, losses),
 		of(ofMiddles, middles),
+		of(ofRestores, restores),
 		of(ofBalances, balances),
 		of(ofCutOvers, cutOvers),
 		of(ofTypeScript, typeScripts),

@@ -72,8 +72,15 @@ var middles = []Mutant{
 	{Name: "what follows a torn chain was never called", File: "functions/internal/payments/chain.go", Old: "m.OpenSince, m.NextAttemptAt, m.SweepAt, m.RedrivenAt = record.CreatedAt, now, now.Add(sweepGrace), now", New: "m.CreatedAt, m.NextAttemptAt, m.SweepAt, m.RedrivenAt = now, now, now.Add(sweepGrace), now"},
 	{Name: "a destination that did not pass is paid out to", File: "functions/internal/payments/midchain.go", Old: "	case lost.First.Status == StatusDeclined:\n", New: "	case false:\n"},
 	{Name: "a payout whose hold was released by hand is paid out", File: "functions/internal/payments/lost.go", Old: " || lost.First.Hold == holdReleased)", New: ")"},
-	{Name: "a payout that is finished after a day is given up", File: "functions/internal/payments/chain.go", Old: "	case l.Screened:\n", New: "	case false:\n"},
+	{Name: "a payout that is finished counts as called while RefuseBefore is there", File: "functions/internal/payments/chain.go", Old: "	case l.Screened:\n", New: "	case false:\n"},
 	{Name: "a payout that the provider made is undone", File: "functions/internal/payments/midchain.go", Old: "		if o.Status != StatusDeclined {\n", New: "		if false {\n"},
+	{Name: "a message is made again beside a row that says something else", File: "functions/internal/payments/torn.go", Old: "	case !bytes.Equal(there.payload, b.payload):\n", New: "	case !bytes.Equal(there.payload, b.payload) && false:\n"},
+	{Name: "a payout whose message alone was lost is debited again", File: "functions/internal/payments/torn.go", Old: "	b.writes = nil\n	return r.noneFrom", New: "	b.writes = b.writes[:1]\n	return r.noneFrom"},
+}
+
+// restores: what a restore leaves to be compared.
+var restores = []Mutant{
+	{Name: "a restore switches native TTL on before its tables are compared", File: "idem/operator/awsctl/restore.go", Old: "		if !expiry {\n			continue\n		}\n", New: ""},
 }
 
 // balances: what an account is corrected by.

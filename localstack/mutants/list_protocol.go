@@ -101,6 +101,8 @@ var deliveries = []Mutant{
 	{Name: "a later phase that nobody claimed is answered with 408", File: messageFile, Old: "m.State == Due && m.Index == 1 && !m.Detached", New: "m.State == Due && !m.Detached"},
 	{Name: "closing races with a redrive, and wins", File: failFile, Old: "Said: AskNotExecuted, MsgIf: seenMessage(m, c), MsgAs: Patch,", New: "Said: AskNotExecuted, MsgIf: Fence{Op: m.Op, Open: true}, MsgAs: Patch,"},
 	{Name: "what was restored counts as never called", File: messageFile, Old: "	if m.OpenSince == 0 && m.restored(c) && !c.off", New: "	if m.OpenSince != 0 && m.restored(c) && !c.off"},
+	{Name: "what follows what was started anew is given up for its age", File: messageFile, Old: "n.Created, n.Redriven = m.Created, m.Redriven", New: "n.Created = m.Created"},
+	{Name: "what follows what was started anew counts as called since then", File: messageFile, Old: "n.Created, n.Redriven = m.Created, m.Redriven", New: "n.Created, n.Redriven = m.Redriven, m.Redriven"},
 	{Name: "a call leaves without time to settle it", File: callFile, Old: "	until := d.Held.Lease - c.Topic.SettleMargin\n", New: "	until := d.Held.Lease + 30000\n"},
 	{Name: "an answer that is not known leaves no call open", File: callFile, Old: "	default:\n		if m = backOff(m, at, true, c);", New: "	default:\n		if m = backOff(m, at, false, c);"},
 	{Name: "a refusal after an open call ends it", File: callFile, Old: "	case OutRefused:\n		if d.OpenBefore {", New: "	case OutRefused:\n		if d.OpenBefore && false {"},

@@ -114,6 +114,10 @@ func (r *run) goOnWith(ctx context.Context, tables map[string]string) error {
 	if err := r.compareAccounts(ctx, tables); err != nil {
 		return err
 	}
+	// Only now, because native TTL may remove what the balances are compared by.
+	if _, err := r.must(ctx, tables, "tables", "prepare", "--reason", reason, "--write"); err != nil {
+		return err
+	}
 	names, err := r.imports(ctx, tables)
 	if err != nil {
 		return err
@@ -199,9 +203,6 @@ func (r *run) failOver(ctx context.Context) error {
 		}
 	}
 	copies := r.tablesOf(suffix)
-	if _, err := r.must(ctx, copies, "tables", "prepare", "--reason", reason, "--write"); err != nil {
-		return err
-	}
 	if err := r.importKeys(ctx, copies); err != nil {
 		return err
 	}

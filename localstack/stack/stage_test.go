@@ -211,6 +211,7 @@ KEYS_TABLE=t-keys
 KMS_KEY_ID=k-1
 LEDGER_SHARDS=4
 LONGEST_REQUEST=1m
+LOST_RECORDS=false
 OUTBOX_SHARDS=8
 OUTBOX_TABLE=t-outbox
 PAYMENTS_TABLE=t-payments
@@ -241,9 +242,10 @@ func TestVariablesSayThatNothingIsEncrypted(t *testing.T) {
 	}
 }
 
-// docs/recovery.md "What keeps money from moving twice": an operator's command knows, as the functions do, that records were lost.
+// docs/recovery.md "What keeps money from moving twice": an operator's command knows, as the functions do, that records were lost, and
+// that they are not any more: a shell that has loaded the file before is told so when it loads it again.
 func TestVariablesSayThatRecordsWereLost(t *testing.T) {
-	for lost, want := range map[string]string{"records": "true", "nothing": "", "": ""} {
+	for lost, want := range map[string]string{"records": "true", "nothing": "false", "": "false"} {
 		w, root := newWorld(), root(t)
 		w.plan.Context["lost"] = lost
 		stage, err := w.open(t, root, "prod")

@@ -3,18 +3,17 @@ package stack
 import (
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
 // stageFile is where the variables of a stage are, as idemctl --env-file reads them.
 func stageFile(root, stage string) string { return filepath.Join(root, ".local", stage+".env") }
 
-// addLoss says, as the functions are told, that records may be missing: an operator's command must not take what was restored for what was
-// never called.
+// addLoss says, as the functions are told, whether records may be missing: an operator's command must not take what was restored for what
+// was never called. It is said either way, because who loads the file once more unsets nothing: a shell would go on refusing.
 func (v Variables) addLoss(contexts map[string]string) {
-	if contexts["lost"] == "records" {
-		v["LOST_RECORDS"] = "true"
-	}
+	v["LOST_RECORDS"] = strconv.FormatBool(contexts["lost"] == "records")
 }
 
 // writeVariables writes what idemctl needs for the stage as deployed.

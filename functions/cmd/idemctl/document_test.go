@@ -94,8 +94,9 @@ func TestDocumentedCommandLinesAreKnown(t *testing.T) {
 	}
 	nameNoTable(t)
 	t.Chdir(t.TempDir())
-	for _, name := range []string{"told", "my.env", "body.json", "a.txt", "b.txt"} { // files that a page has the reader make first
-		if err := os.WriteFile(name, nil, 0o600); err != nil {
+	// Files that a page has the reader make first.
+	for name, text := range map[string]string{"told": "{}\n", "my.env": "", "body.json": "", "a.txt": "", "b.txt": ""} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -118,6 +119,49 @@ func TestDocumentedCommandLinesAreKnown(t *testing.T) {
 	}
 	if count < 40 {
 		t.Errorf("%d command lines were found", count)
+	}
+}
+
+// commandOf is the command of a line, without its arguments and the flags before it.
+func commandOf(args []string) string {
+	if args[0] == "--within" {
+		args = args[2:]
+	}
+	most := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-") })
+	if most < 0 {
+		most = len(args)
+	}
+	return strings.Join(args[:min(most, 2)], " ")
+}
+
+// docs/recovery.md: a block is pasted as a whole, and nobody looks at anything between its lines. So a dry run and what it is the dry run of
+// stand in two blocks. Those that compare a whole table have the time for it.
+func TestADryRunStandsInABlockOfItsOwn(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "recovery.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := 0
+	for i, block := range strings.Split(string(text), "```") {
+		if i%2 == 0 { // between two blocks
+			continue
+		}
+		writes := map[string]bool{}
+		for _, args := range commandsIn(block) {
+			command, write := commandOf(args), slices.Contains(args, "--write")
+			if before, there := writes[command]; there && before != write {
+				t.Errorf("one block has the dry run of %s, and what it does:%s", command, block)
+			}
+			writes[command] = write
+			if slices.Contains([]string{"missing restore", "account compare", "drift"}, command) {
+				if long++; args[0] != "--within" {
+					t.Errorf("without --within: idemctl %s", strings.Join(args, " "))
+				}
+			}
+		}
+	}
+	if long < 8 {
+		t.Errorf("%d commands that compare were found", long)
 	}
 }
 

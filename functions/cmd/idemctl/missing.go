@@ -185,7 +185,9 @@ func (r *restoreMissing) known() (known map[idem.OperationID]payments.Told, unre
 	defer file.Close()
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
-	for n := 1; lines.Scan(); n++ {
+	n := 0
+	for lines.Scan() {
+		n++
 		operation, says, ok := toldBy(lines.Bytes())
 		if !ok {
 			if namesOperation(lines.Bytes()) {
@@ -206,7 +208,10 @@ func (r *restoreMissing) known() (known map[idem.OperationID]payments.Told, unre
 		says.Account = cmp.Or(says.Account, was.Account)
 		known[operation] = says
 	}
-	return known, unread, lines.Err()
+	if err := lines.Err(); err != nil || n > 0 {
+		return known, unread, err
+	}
+	return nil, 0, &operator.InvalidError{Field: "--told", Rule: "has no line: was it written to its end?"}
 }
 
 // toldBy is what a line says of an operation; ok is false where it says nothing that counts.

@@ -264,6 +264,18 @@ func TestToldLinesThatArePassedOverAreCounted(t *testing.T) {
 	}
 }
 
+// A file of --told without a line is what is left of one whose making failed: every operation would be made again for --tenant.
+func TestAToldFileWithoutALineIsRefused(t *testing.T) {
+	d := newDesk(t)
+	told := filepath.Join(t.TempDir(), "told")
+	d.ok(os.WriteFile(told, nil, 0o600))
+	_, errs := d.exits(idemctl.ExitUsage, "missing", "restore", "--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z", "--reason", "ticket 17",
+		"--told", told, "--tenant", lambdatest.Tenant)
+	if !strings.Contains(errs, "--told") || !strings.Contains(errs, "has no line") {
+		t.Errorf("told %q", errs)
+	}
+}
+
 // An operation of which the provider can't show everything now is trouble by itself, to be tried again, and the others are made again: an
 // object that its listing does not show yet, one that is gone by its id, and a listing that fails.
 func TestMissingOperationsThatTheProviderCanNotShow(t *testing.T) {

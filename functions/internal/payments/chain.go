@@ -17,8 +17,9 @@ type step struct {
 }
 
 // steps are the messages of a lost payout up to the one that it goes on with, by the payload of its first one; nil where it goes on with
-// that. A payout that was only screened goes on with the payout itself: an operator has said that it is paid out now, however old it is.
-// The screening's settlement would make that message as old as the operation, and what is a day old is given up before it is called.
+// that. A payout that was only screened goes on with the payout itself, which an operator has said is paid out now. So that message is
+// written here, and says itself that it may have been called: what the screening's settlement inserts counts as called only while
+// RefuseBefore is there, and the provider may list late what was made.
 func (l Lost) steps(screened []byte) ([]step, error) {
 	switch {
 	case l.Released:

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -525,6 +527,43 @@ func TestAnsweredTransferWithoutItsRowIsPutBack(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// counted counts the requests of a client.
+type counted struct{ requests atomic.Int64 }
+
+// Do implements the SDK's HTTP client.
+func (c *counted) Do(r *http.Request) (*http.Response, error) {
+	c.requests.Add(1)
+	return http.DefaultClient.Do(r)
+}
+
+// readOneByOne is a store of which no record may be read by itself.
+type readOneByOne struct{ storage.Store }
+
+func (readOneByOne) Get(context.Context, storage.RecordKey) (*storage.Record, error) {
+	return nil, errors.New("a record is read by itself, and its transfer has a row")
+}
+
+// docs/recovery.md "Compare the balances": transfers that have their rows are looked at in batches. One by one, the transfers of an hour
+// would take longer than the hour that the page's command has.
+func TestAnsweredTransfersWithTheirRowsAreReadInBatches(t *testing.T) {
+	b := newBooks(t)
+	for n := range 120 { // more than one batch
+		b.post(tenantA, "/v1/transfers", fmt.Sprintf("k%d", n), transfer("acct_1", "acct_2", 1)).want(201)
+	}
+	requests := &counted{}
+	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]), func(o *dynamodb.Options) { o.HTTPClient = requests })
+	answered := payments.Answered{
+		Table: payments.Table{Client: client, Name: b.Table.Name}, Records: strings.TrimSuffix(b.Table.Name, "-payments") + "-idempotency", Store: readOneByOne{b.store},
+	}
+	found, err := answered.Transfers(t.Context(), time.Time{})
+	if err != nil || len(found) != 0 {
+		t.Errorf("%+v, %v, want none", found, err)
+	}
+	if n := requests.requests.Load(); n >= 20 {
+		t.Errorf("%d requests for 120 transfers", n)
 	}
 }
 

@@ -286,6 +286,24 @@ func TestALostDeclineIsMadeAgain(t *testing.T) {
 	})
 }
 
+// A payout that was declined, and whose hold stands, goes on with the release of that hold, however old it is. An operator has started its
+// chain anew: given up for its age, the release would be dead, the hold would stand, and the client would get its 202 for ever.
+func TestALostPayoutThatWasDeclinedIsReleasedHoweverOldItIs(t *testing.T) {
+	onBoth(t, func(w *world) {
+		w.faults(provider.Rule{On: provider.Payout, Fault: provider.Decline})
+		payout := w.paysOut(2)
+		w.lose()
+		w.clock.Advance(25 * time.Hour)
+		w.restores(payout, "restored")
+		w.payOut("k", "iban_ok").want(402, "Idempotent-Replayed: true")
+		w.made(1, 1, 0)
+		w.held(0)
+		if n := len(w.releases()); n != 1 {
+			w.Errorf("%d releases", n)
+		}
+	}, options{workerOnly: true})
+}
+
 // Two operators, a reply that is lost, and a throttle after it: the operation is made again once, and whoever repeats it learns so.
 func TestALostOperationIsMadeAgainOnceWhateverTheReplies(t *testing.T) {
 	throttled := func() faulty.Fault { return faulty.Refuse(&storage.ContentionError{Throttled: true}) }
@@ -369,6 +387,38 @@ type lostUpTo struct {
 }
 
 func (l lostUpTo) RefuseBefore(context.Context) (time.Time, error) { return l.at, nil }
+
+// A payout that is finished counts as called whatever becomes of RefuseBefore: the provider may list late that it was made.
+func TestAFinishedPayoutCountsAsCalledWithoutRefuseBefore(t *testing.T) {
+	for _, destination := range []string{"iban_ok", "legacy_bank"} {
+		t.Run(destination, func(t *testing.T) {
+			onBoth(t, func(w *world) {
+				w.payOut("k", destination).want(201)
+				payout := w.screened()
+				var listed []payments.Shown
+				for _, o := range w.shown(payout) {
+					if o.Kind == "screening" {
+						listed = append(listed, o)
+					}
+				}
+				w.clock.Advance(time.Second)
+				w.backend = w.anew() // which has no row of the loss
+				at := w.clock.Now()
+				w.clock.Advance(25 * time.Hour)
+				w.serve(options{})
+				r := w.restorer()
+				r.Store = lostUpTo{w.store, at}
+				finish := payments.Told{Tenant: tenantA, Account: "acct_1", Finish: true}
+				if got, err := r.Restore(w.Context(), payout, listed, finish); err != nil || got != "restored" {
+					w.Fatalf("%q, %v", got, err)
+				}
+				w.finishes()
+				w.payOut("k", destination).want(201)
+				w.made(1, 1, 500)
+			})
+		})
+	}
+}
 
 // Whoever says another tenant, or another account, than the operation was made again with is told so, and not "there already".
 func TestALostOperationThatIsThereOfAnother(t *testing.T) {
@@ -544,6 +594,74 @@ func TestATornOperationIsMadeWhole(t *testing.T) {
 			})
 		})
 	}
+}
+
+// putsBack inserts a record and rows as they were, and no message.
+func (w *world) putsBack(record storage.Record, rows ...idem.Write) {
+	w.Helper()
+	send, err := w.store.Prepare(storage.Commit{Record: record, Now: w.clock.Now(), Writes: rows, Token: rand.Text()})
+	w.ok(err)
+	w.ok(send(w.Context()))
+}
+
+// recovery.md "Torn transactions": a restore may tear the message alone from its record and its row. It is made again beside both, and no
+// amount is reserved and no account debited a second time. A row that says something else than the 202 is left to a person.
+func TestATornMessageIsMadeAgainBesideItsRow(t *testing.T) {
+	t.Run("payment", func(t *testing.T) {
+		onBoth(t, func(w *world) {
+			a := w.pay("k", "card_ok")
+			record := w.recordOf(a.Operation)
+			row, err := w.backend.ledger.Payment(w.Context(), tenantA, a.Payment.ID)
+			w.ok(err)
+			w.deliver(a.Operation)
+			other := *row
+			other.Amount++
+			w.lose()
+			w.putsBack(record, payments.InsertPayment{Payment: other})
+			w.leftTo(a.Operation, w.shown(a.Operation), told, payments.CodeDiffersFromSelf)
+			w.lose()
+			w.putsBack(record, payments.InsertPayment{Payment: *row})
+			w.restores(a.Operation, "restored")
+			w.restores(a.Operation, "there already")
+			w.again("k", "card_ok").want(201)
+			w.charged(1)
+		})
+	})
+	t.Run("refund", func(t *testing.T) {
+		onBoth(t, func(w *world) {
+			p := w.paid("k", "card_ok")
+			payment, _, err := idem.MessageID(w.charges()[0].Key).Operation()
+			w.ok(err)
+			var r accepted
+			w.giveBack("r", p.ID, 500).want(202).decode(&r)
+			record := w.recordOf(r.Operation)
+			refund, err := w.backend.ledger.Refund(w.Context(), tenantA, payments.EntryID(payments.EntryRefund, r.Operation))
+			w.ok(err)
+			w.deliver(r.Operation)
+			w.lose()
+			w.restores(payment, "restored")
+			w.putsBack(record, payments.ReserveRefund{Tenant: tenantA, Payment: p.ID, Amount: 500, Paid: p.Amount}, payments.InsertRefund{Refund: *refund})
+			w.restores(r.Operation, "restored")
+			w.refunded(p.ID, 500)
+			w.giveBack("r", p.ID, 500).want(201)
+			if n := len(w.refunds()); n != 1 {
+				w.Errorf("%d refunds at the provider", n)
+			}
+		})
+	})
+	t.Run("payout", func(t *testing.T) {
+		onBoth(t, func(w *world) {
+			payout := w.paysOut(1)
+			w.tearsBut(payout)
+			w.leftTo(payout, w.shown(payout), payments.Told{}, payments.CodeOnlyScreened)
+			if got, err := w.restorer().Restore(w.Context(), payout, w.shown(payout), payments.Told{Finish: true}); err != nil || got != "restored" {
+				w.Fatalf("%q, %v", got, err)
+			}
+			w.finishes()
+			w.payOut("k", "iban_ok").want(201)
+			w.made(1, 1, 500)
+		}, options{workerOnly: true})
+	})
 }
 
 // Made whole again a torn payout moves no money that had not moved: its hold was released and its client told so, or only its screening

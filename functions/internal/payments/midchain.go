@@ -16,20 +16,7 @@ func (r Restorer) fromEnded(ctx context.Context, stored storage.Record, last sto
 	if err := told.ofTenant(stored.Tenant); err != nil {
 		return storage.Commit{}, err
 	}
-	next, err := nextAfter(last)
-	if err != nil {
-		return storage.Commit{}, err
-	}
-	b, err := r.ofRow(ctx, last)
-	if err != nil {
-		return storage.Commit{}, err
-	}
-	b.writes, b.after, b.steps = nil, last.Index, []step{next}
-	if next.undoes {
-		err = b.unmade(stored.OperationID, objects, told)
-	} else {
-		err = b.goOn(stored.OperationID, last, objects, told)
-	}
+	b, err := r.after(ctx, last, objects, told)
 	if err != nil {
 		return storage.Commit{}, err
 	}
@@ -38,6 +25,25 @@ func (r Restorer) fromEnded(ctx context.Context, stored storage.Record, last sto
 		return storage.Commit{}, fmt.Errorf("payments: read the 202: %w", err)
 	}
 	return r.beside(stored, loaded, b)
+}
+
+// after is what follows the last message that is there, which has ended.
+func (r Restorer) after(ctx context.Context, last storage.Message, objects []Shown, told Told) (begun, error) {
+	next, err := nextAfter(last)
+	if err != nil {
+		return begun{}, err
+	}
+	b, err := r.ofRow(ctx, last)
+	if err != nil {
+		return begun{}, err
+	}
+	b.writes, b.after, b.steps = nil, last.Index, []step{next}
+	if next.undoes {
+		err = b.unmade(last.OperationID, objects, told)
+	} else {
+		err = b.goOn(last.OperationID, last, objects, told)
+	}
+	return b, err
 }
 
 // nextAfter is the message that the settlement of an ended one inserted.
@@ -62,7 +68,7 @@ func nextAfter(last storage.Message) (step, error) {
 	case err != nil:
 		return step{}, &ByHandError{CodePartlyThere, fmt.Sprintf("what followed its message %s is not there, and can't be made again (%v): inspect it", last.ID, err)}
 	case settled.Next == nil:
-		return step{}, &ByHandError{CodePartlyThere, fmt.Sprintf("its message %s has ended the operation, and its record has no answer: inspect it", last.ID)}
+		return step{}, &ByHandError{CodePartlyThere, fmt.Sprintf("its message %s has ended the operation, and no record has its answer: inspect it", last.ID)}
 	}
 	return step{topic: settled.Next.Topic, payload: settled.Next.Payload, state: storage.MessagePending, undoes: settled.Next.Undoes}, nil
 }

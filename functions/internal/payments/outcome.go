@@ -240,7 +240,7 @@ func refusedBy(writes []idem.Write, failed []int) error {
 		case ReserveRefund:
 			short = &ByHandError{CodeFundsShort, fmt.Sprintf("payment %s has less left to refund than %d: compare it with its refunds (account compare), because a loss may have left the amount without the refund", w.Payment, w.Amount)}
 		default:
-			return &ByHandError{CodePartlyThere, "its row is there without its record, or without its message: inspect it"}
+			return &ByHandError{CodePartlyThere, "its row is there without its record, or has ended without its message: inspect it"}
 		}
 	}
 	return short

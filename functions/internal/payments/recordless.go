@@ -22,7 +22,8 @@ func (r Restorer) withoutRecord(ctx context.Context, operation idem.OperationID,
 }
 
 // fromMessage is the transaction that gives a message and its row back the record that a loss has torn from them. The row says what the
-// client asked for, and the message whose it is. Nothing else is written: what the message keeps is settled by a redrive then.
+// client asked for, and the message whose it is. Nothing else is written: what the message keeps is settled by a redrive then. Where all
+// messages have ended, what follows them is lost, too.
 func (r Restorer) fromMessage(ctx context.Context, m storage.Message, objects []Shown, told Told) (storage.Commit, error) {
 	if err := told.ofTenant(m.Tenant); err != nil {
 		return storage.Commit{}, err
@@ -30,8 +31,12 @@ func (r Restorer) fromMessage(ctx context.Context, m storage.Message, objects []
 	if err := r.before(ctx, m.CreatedAt); err != nil {
 		return storage.Commit{}, err
 	}
-	if err := r.waits(ctx, m.OperationID); err != nil {
+	waits, err := r.waits(ctx, m.OperationID)
+	switch {
+	case err != nil:
 		return storage.Commit{}, err
+	case !waits:
+		return r.fromMessages(ctx, m, objects, told)
 	}
 	b, err := r.ofRow(ctx, m)
 	if err != nil {
@@ -47,26 +52,52 @@ func (r Restorer) fromMessage(ctx context.Context, m storage.Message, objects []
 			return storage.Commit{}, err
 		}
 	}
-	c, err := r.commit(m.OperationID, m.Tenant, m.CreatedAt, b)
-	c.Record.Retention, c.Record.Expiry = m.Retention, m.Expiry
+	c, err := r.recordOf(m, b)
 	c.Messages, c.Writes = nil, nil // they are there
 	return c, err
 }
 
-// waits refuses an operation of which no message waits for the record: it would be pending for ever.
-func (r Restorer) waits(ctx context.Context, operation idem.OperationID) error {
+// recordOf is the transaction with the record of an operation whose first message is there. It lives for as long as that says.
+func (r Restorer) recordOf(first storage.Message, b begun) (storage.Commit, error) {
+	c, err := r.commit(first.OperationID, first.Tenant, first.CreatedAt, b)
+	c.Record.Retention, c.Record.Expiry = first.Retention, first.Expiry
+	for i := range c.Messages {
+		c.Messages[i].Retention, c.Messages[i].Expiry = first.Retention, first.Expiry
+	}
+	return c, err
+}
+
+// fromMessages is the transaction that gives messages that have ended, and their row, back their record, and what follows the last of them.
+// That is what it would be beside a record, by the same rules. Without it nothing could be settled, and the record would be pending for ever.
+func (r Restorer) fromMessages(ctx context.Context, first storage.Message, objects []Shown, told Told) (storage.Commit, error) {
+	torn, last, err := r.torn(ctx, storage.Record{State: storage.StatePending, OperationID: first.OperationID})
+	switch {
+	case err != nil:
+		return storage.Commit{}, err
+	case !torn || last == nil:
+		return storage.Commit{}, &ByHandError{CodePartlyThere, "its record is not there, and its messages have ended since the loss, so that nothing can be settled: its row says whether it has ended, and one that is pending is ended by hand"}
+	}
+	b, err := r.after(ctx, *last, objects, told)
+	if err != nil {
+		return storage.Commit{}, err
+	}
+	return r.recordOf(first, b)
+}
+
+// waits says whether a message of the operation waits for its record.
+func (r Restorer) waits(ctx context.Context, operation idem.OperationID) (bool, error) {
 	for n := 1; n <= 3; n++ {
 		m, err := r.Messages.Message(ctx, operation.Message(n))
 		switch {
 		case err != nil:
-			return fmt.Errorf("payments: read message: %w", err)
+			return false, fmt.Errorf("payments: read message: %w", err)
 		case m != nil && !m.Readable():
-			return &ByHandError{CodePartlyThere, "its record is not there, and this release can't read its message: inspect it"}
+			return false, &ByHandError{CodePartlyThere, "its record is not there, and this release can't read its message: inspect it"}
 		case m != nil && !m.State.Final():
-			return nil
+			return true, nil
 		}
 	}
-	return &ByHandError{CodePartlyThere, "its record is not there, and its messages have ended, so that nothing can be settled: its row says whether it has ended, and one that is pending is ended by hand"}
+	return false, nil
 }
 
 // ofRow is what the operation committed beside its record, by its row, which must not have ended.

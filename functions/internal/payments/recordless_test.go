@@ -146,6 +146,33 @@ func TestAPayoutWithoutItsRecordIsPaidOut(t *testing.T) {
 	})
 }
 
+// recovery.md "Torn transactions": a payout of which the message that screened it and the row are left, and neither its record nor what
+// follows, gets both back: by the same rules as beside a record, and paid out once.
+func TestAPayoutWithoutItsRecordAndItsNextMessageGoesOn(t *testing.T) {
+	onBoth(t, func(w *world) {
+		payout := w.paysOut(1)
+		m, err := w.store.Message(w.Context(), payout.Message(1))
+		w.ok(err)
+		row, err := w.backend.ledger.Payout(w.Context(), tenantA, payments.EntryID(payments.EntryPayout, payout))
+		w.ok(err)
+		w.losesRecord(*m, payments.InsertPayout{Payout: *row}, payments.Debit{Tenant: tenantA, Account: row.From, Amount: row.Amount, Currency: row.Currency})
+		w.leftTo(payout, w.shown(payout), payments.Told{}, payments.CodeOnlyScreened)
+		w.leftTo(payout, w.shown(payout), payments.Told{Tenant: tenantB, Finish: true}, payments.CodeTenantDiffers)
+		w.leftTo(payout, w.shown(payout), payments.Told{Account: "acct_2", Finish: true}, payments.CodeAccountDiffers)
+		for _, want := range []string{"restored", "there already"} {
+			if got, err := w.restorer().Restore(w.Context(), payout, w.shown(payout), payments.Told{Finish: true}); err != nil || got != want {
+				w.Fatalf("%q, %v; want %q", got, err, want)
+			}
+		}
+		if got := w.recordOf(payout); !got.CreatedAt.Equal(m.CreatedAt) || got.Retention != m.Retention || got.Tenant != tenantA {
+			w.Errorf("%+v", got)
+		}
+		w.finishes()
+		w.payOut("k", "iban_ok").want(201)
+		w.made(1, 1, 500)
+	}, options{workerOnly: true})
+}
+
 // A record is not made for what nothing waits in, what is not there, or what is not lost: it would be pending for ever.
 func TestALostRecordIsLeftToAPersonWhereNothingWaitsForIt(t *testing.T) {
 	for name, c := range map[string]struct {

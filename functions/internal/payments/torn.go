@@ -1,7 +1,9 @@
 package payments
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,9 +13,9 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// fromRecord is the transaction that gives a pending record its message and its row back, which a loss has torn from it. The record's own
-// 202 says what the client asked for, and which row was made: nobody has to say anything. What the provider shows is judged as that of an
-// operation without a record, and must be what the 202 says.
+// fromRecord is the transaction that gives a pending record its message back, and its row where that is gone, too: a loss has torn them from
+// it. The record's own 202 says what the client asked for, and which row was made: nobody has to say anything. What the provider shows is
+// judged as that of an operation without a record, and must be what the 202 says.
 func (r Restorer) fromRecord(ctx context.Context, stored storage.Record, objects []Shown, told Told) (storage.Commit, error) {
 	if err := told.ofTenant(stored.Tenant); err != nil {
 		return storage.Commit{}, err
@@ -29,6 +31,9 @@ func (r Restorer) fromRecord(ctx context.Context, stored storage.Record, objects
 	if err != nil {
 		return storage.Commit{}, err
 	}
+	if err := r.withRow(ctx, stored, &b); err != nil {
+		return storage.Commit{}, err
+	}
 	lost, err := b.judge(stored.OperationID, objects, told)
 	if err != nil {
 		return storage.Commit{}, err
@@ -37,6 +42,22 @@ func (r Restorer) fromRecord(ctx context.Context, stored storage.Record, objects
 		return storage.Commit{}, err
 	}
 	return r.beside(stored, loaded, b)
+}
+
+// withRow writes no row where the loss has torn the message alone: its row is there and pending, and says the same. What was reserved or
+// debited beside it is not reserved or debited again. A row that has ended, or that is not there, is left to the condition of its insert.
+func (r Restorer) withRow(ctx context.Context, stored storage.Record, b *begun) error {
+	there, err := r.ofRow(ctx, storage.Message{Tenant: stored.Tenant, OperationID: stored.OperationID})
+	switch {
+	case errors.As(err, new(*ByHandError)):
+		return nil
+	case err != nil:
+		return err
+	case !bytes.Equal(there.payload, b.payload):
+		return &ByHandError{CodeDiffersFromSelf, "its row is not what its 202 says: inspect both"}
+	}
+	b.writes = nil
+	return r.noneFrom(ctx, stored.OperationID, 2)
 }
 
 // beside is the transaction that puts messages and rows beside a record that is there. The record stays as it is but for its revision.

@@ -121,16 +121,33 @@ func backupOf(ctx context.Context, client *dynamodb.Client, source, name string)
 	return found, nil
 }
 
-// prepareAll gives the tables what a restore leaves out, and compares them with their shapes.
-func prepareAll(ctx context.Context, deployment Deployment, suffix string) error {
+// prepareAll gives the tables what a restore leaves out, and compares them with their shapes. Without expiry their time to live stays as it
+// is, off after a restore: what their contents are compared by may have expired since the instant that was restored (docs/recovery.md).
+func prepareAll(ctx context.Context, deployment Deployment, suffix string, expiry bool) error {
 	client := deployment.dynamoDB()
 	for _, t := range deployment.Tables {
 		if err := prepare(ctx, client, t.Name+suffix, t.Shape); err != nil {
 			return err
 		}
+		if !expiry {
+			continue
+		}
+		if err := prepareExpiry(ctx, client, t.Name+suffix, t.Shape.TTL); err != nil {
+			return err
+		}
 	}
 	for _, t := range deployment.Tables {
-		if _, err := dynamo.CheckTable(ctx, client, t.Name+suffix, t.Shape); err != nil {
+		shape, name := t.Shape, t.Name+suffix
+		if !expiry {
+			on, err := expires(ctx, client, name)
+			if err != nil {
+				return err
+			}
+			if !on {
+				shape.TTL = ""
+			}
+		}
+		if _, err := dynamo.CheckTable(ctx, client, name, shape); err != nil {
 			return err
 		}
 	}
@@ -163,9 +180,6 @@ func prepare(ctx context.Context, client *dynamodb.Client, name string, shape sc
 			return err
 		}
 	}
-	if err := prepareExpiry(ctx, client, name, shape.TTL); err != nil {
-		return err
-	}
 	_, err = client.UpdateContinuousBackups(ctx, &dynamodb.UpdateContinuousBackupsInput{
 		TableName: &name, PointInTimeRecoverySpecification: &types.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: aws.Bool(true)},
 	})
@@ -176,17 +190,23 @@ func prepareExpiry(ctx context.Context, client *dynamodb.Client, name, attribute
 	if attribute == "" {
 		return nil
 	}
-	there, err := client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &name})
-	if err != nil {
-		return about(name, err)
+	if on, err := expires(ctx, client, name); on || err != nil {
+		return err
 	}
-	if d := there.TimeToLiveDescription; d != nil && (d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling) {
-		return nil
-	}
-	_, err = client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{TableName: &name, TimeToLiveSpecification: &types.TimeToLiveSpecification{
+	_, err := client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{TableName: &name, TimeToLiveSpecification: &types.TimeToLiveSpecification{
 		AttributeName: &attribute, Enabled: aws.Bool(true),
 	}})
 	return about(name, err)
+}
+
+// expires says whether time to live is on, or is being switched on.
+func expires(ctx context.Context, client *dynamodb.Client, name string) (bool, error) {
+	there, err := client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &name})
+	if err != nil {
+		return false, about(name, err)
+	}
+	d := there.TimeToLiveDescription
+	return d != nil && (d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling), nil
 }
 
 // settledPoll is how often a table is asked whether it can be used: a restore takes minutes to hours.

@@ -51,8 +51,9 @@ func (d *deployment) restores() *restorer {
 		d.variables[environment.IdempotencyTable]: schema.Idempotency(), d.variables[environment.OutboxTable]: schema.Outbox(), d.variables["ORDERS_TABLE"]: {Key: "id"},
 	}
 	r.make = func(name string) {
-		source := strings.TrimSuffix(name, "-r1")
-		if err := dynamotest.CreateTable(d.Context(), client, name, shapes[source]); err != nil {
+		shape := shapes[strings.TrimSuffix(name, "-r1")]
+		shape.TTL = "" // which a restore leaves out
+		if err := dynamotest.CreateTable(d.Context(), client, name, shape); err != nil {
 			d.Error(err)
 		}
 	}
@@ -184,6 +185,27 @@ func TestARestoreThatIsRepeatedHasOneSource(t *testing.T) {
 		t.Errorf("begun %v", got)
 	}
 	refused("--to", second)
+}
+
+// docs/recovery.md "Compare the balances": what is compared after a restore may have expired since the instant that was restored. So native TTL
+// removes nothing before a person has the tables prepared.
+func TestARestoreLeavesTimeToLiveOff(t *testing.T) {
+	d := deploy(t)
+	d.restores()
+	change := func(args ...string) []string {
+		return append(args, "--suffix=-r1", "--reason", "ticket 17", "--actor", "ada", "--write")
+	}
+	restore := change("tables", "restore", "--backup", "nightly")
+	d.exits(idemctl.ExitOK, restore...)
+	out, _ := d.exits(idemctl.ExitRefused, "tables", "check", "--suffix=-r1")
+	if strings.Count(out, "its time to live is off, must be on") != 2 || strings.Count(out, "as it must be") != 1 {
+		t.Errorf("restored: %s", out)
+	}
+	d.exits(idemctl.ExitOK, restore...)
+	d.exits(idemctl.ExitOK, change("tables", "prepare")...)
+	d.exits(idemctl.ExitOK, "tables", "check", "--suffix=-r1")
+	d.exits(idemctl.ExitOK, restore...) // what is on stays on
+	d.exits(idemctl.ExitOK, "tables", "check", "--suffix=-r1")
 }
 
 // A name of a backup is one of each table, and another one's is another source; so is a table that nobody has restored.

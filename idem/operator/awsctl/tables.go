@@ -20,7 +20,7 @@ import (
 // tables are the commands about the tables that one transaction writes: they are restored together.
 type tables struct {
 	Check   checkTables   `cmd:"" help:"Compare the tables with what the code needs, and print what a stack imports them by."`
-	Restore restoreTables `cmd:"" help:"Restore the tables to new ones, each named as the one in the environment and a suffix, and prepare them."`
+	Restore restoreTables `cmd:"" help:"Restore the tables to new ones, each named as the one in the environment and a suffix, and prepare them but for time to live."`
 	Prepare prepareTables `cmd:"" help:"Give tables that were restored or copied what a restore leaves out: time to live, stream, point-in-time recovery, protection from deletion."`
 }
 
@@ -131,7 +131,9 @@ func (p *prepareTables) Run(d *idemctl.Desk) error {
 	}
 	return shown(d, deployment, p.Write, operator.Task{
 		Name: "tables prepare", Subject: "tables " + deployment.name(Idempotency) + p.Suffix, Would: "switch on time to live, stream, point-in-time recovery and protection from deletion",
-		Act: func(ctx context.Context) (string, error) { return "prepared", prepareAll(ctx, deployment, p.Suffix) },
+		Act: func(ctx context.Context) (string, error) {
+			return "prepared", prepareAll(ctx, deployment, p.Suffix, true)
+		},
 	}, p.Change())
 }
 
@@ -173,7 +175,7 @@ func (r *restoreTables) Run(d *idemctl.Desk) error {
 					return "", err
 				}
 			}
-			return "restored to " + r.source(), prepareAll(ctx, deployment, r.Suffix)
+			return "restored to " + r.source() + ": tables prepare switches time to live on, once what they hold was compared", prepareAll(ctx, deployment, r.Suffix, false)
 		},
 	}, r.Change())
 }

@@ -186,7 +186,7 @@ func adviceOnRefusal(err error) string {
 	case errors.As(err, &bust):
 		return "Nothing was changed. The answer can't be taken back; correct the effect by an operation of its own."
 	case errors.Is(err, storage.ErrLossNotDated):
-		return "Nothing was changed. Run idemctl refuse-before set with the time of the cut-over first."
+		return "Nothing was changed. Run idemctl refuse-before set with the time of the cut-over first. Where that refusal has been ended, load the stack's variables again instead: another cut-over would refuse every client."
 	case errors.Is(err, operator.ErrRefused):
 		return "Nothing was changed. The message says which rule forbids it."
 	}
