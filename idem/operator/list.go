@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -200,6 +201,9 @@ func (l *listing) messages(ctx context.Context, queue string, until time.Time) e
 		var m *storage.Message
 		err := l.read(ref.Tenant, func() (err error) {
 			m, err = store.Message(ctx, ref.ID)
+			if err == nil && m != nil {
+				err = ofMessage(*m)
+			}
 			return err
 		})
 		if unreadable(err) {
@@ -231,6 +235,9 @@ func (l *listing) records(ctx context.Context, queue string, until time.Time) er
 		var r *storage.Record
 		err := l.read(ref.Tenant, func() (err error) {
 			r, err = store.Get(ctx, ref.Key)
+			if err == nil && r != nil {
+				err = ofRecord(*r)
+			}
 			return err
 		})
 		if unreadable(err) {
@@ -249,7 +256,12 @@ func (l *listing) records(ctx context.Context, queue string, until time.Time) er
 
 // unreadable says that an error is about one row, and not about the store: others can be read.
 func unreadable(err error) bool {
-	return errors.As(err, new(*storage.MalformedError)) || errors.As(err, new(*storage.MalformedRecordError)) || errors.Is(err, storage.ErrKeyUnavailable)
+	return errors.As(err, new(*storage.MalformedError)) || errors.As(err, new(*storage.MalformedRecordError)) || anotherRelease(err) || errors.Is(err, storage.ErrKeyUnavailable)
+}
+
+// anotherRelease says that a row has a schema version, a state or a kind that this release does not know.
+func anotherRelease(err error) bool {
+	return errors.As(err, new(*outbox.UnreadableError)) || errors.As(err, new(*idem.UnreadableError))
 }
 
 // entrant is what of a listed row decides whether it is shown.

@@ -137,7 +137,7 @@ func (d *Desk) ReconcileMessage(ctx context.Context, id idem.MessageID, ch Chang
 // RedriveLetter is what a copy in the dead-letter queue asks for: the message is redriven as it stands, and one that is not dead any more
 // needs nothing. again says that another letter of the message was dealt with in the same run: the message is not redriven then, and one that
 // is dead is [ErrRefused]. One that is not there is [outbox.ErrMessageGone]. Where data may have been lost it is refused: the message may
-// be, and its letter names it.
+// be, and its letter names it. A message of another release is an [*outbox.UnreadableError]: its letter stays.
 func (d *Desk) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, again bool, ch Change) error {
 	m, err := d.cfg.Store.Message(ctx, letter.Message)
 	switch {
@@ -145,6 +145,8 @@ func (d *Desk) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, agai
 		return fmt.Errorf("operator: read message: %w", err)
 	case m == nil:
 		return d.gone(ctx)
+	case ofMessage(*m) != nil: // its letter stays for the release that wrote it
+		return ofMessage(*m)
 	case m.State != storage.MessageDead:
 		return nil
 	case again:

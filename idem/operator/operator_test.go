@@ -497,7 +497,7 @@ func TestListsByQueueAndTenant(t *testing.T) {
 	}
 }
 
-// damaged is a store in which one message and one record can't be read.
+// damaged is a store in which one message and one record can't be read, or are another release's where there is no error.
 type damaged struct {
 	*memstore.Store
 	message             idem.MessageID
@@ -506,17 +506,25 @@ type damaged struct {
 }
 
 func (d damaged) Message(ctx context.Context, id idem.MessageID) (*storage.Message, error) {
-	if id == d.message {
+	if id == d.message && d.ofMessage != nil {
 		return nil, d.ofMessage
 	}
-	return d.Store.Message(ctx, id)
+	m, err := d.Store.Message(ctx, id)
+	if id == d.message && m != nil {
+		m.SchemaVersion, m.State = storage.SchemaVersion+1, "paused"
+	}
+	return m, err
 }
 
 func (d damaged) Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
-	if key == d.record {
+	if key == d.record && d.ofRecord != nil {
 		return nil, d.ofRecord
 	}
-	return d.Store.Get(ctx, key)
+	r, err := d.Store.Get(ctx, key)
+	if key == d.record && r != nil {
+		r.SchemaVersion, r.State = storage.SchemaVersion+1, "paused"
+	}
+	return r, err
 }
 
 // docs/operator.md "UnknownTopic", "RecordUnreadable": one row that can't be read, or whose tenant's key can't be fetched, hides no other. It
@@ -528,6 +536,7 @@ func TestARowThatCannotBeReadHidesNoOther(t *testing.T) {
 		listed              bool
 	}{
 		"malformed":                {&storage.MalformedError{Cause: cause}, &storage.MalformedRecordError{Cause: cause}, true},
+		"another release's":        {nil, nil, true},
 		"its key can't be fetched": {fmt.Errorf("seal: %w", storage.ErrKeyUnavailable), fmt.Errorf("seal: %w", storage.ErrKeyUnavailable), true},
 		"the store is throttled":   {&storage.ContentionError{Throttled: true}, &storage.ContentionError{Throttled: true}, false},
 		"the store is down":        {errors.New("no answer"), errors.New("no answer"), false},

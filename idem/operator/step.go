@@ -56,6 +56,11 @@ func rfc3339(at time.Time) string { return at.Format(time.RFC3339) }
 // next says what a person may do, or is waiting for: of every message that wants something, not of the last one alone. Data
 // from before lost may be missing; mayBeLost says that the record may be, so that nobody knows whether the operation has ended.
 func (d *Desk) next(id idem.OperationID, r *storage.Record, messages []storage.Message, lost time.Time, mayBeLost bool) []Step {
+	if r != nil && ofRecord(*r) != nil {
+		next := []Step{anotherReleases(ofRecord(*r))}
+		next[0].Subject = string(id)
+		return next
+	}
 	var next []Step
 	for _, m := range messages {
 		for _, s := range d.nextOfMessage(r, m, lost, mayBeLost) {
@@ -92,7 +97,7 @@ func (d *Desk) next(id idem.OperationID, r *storage.Record, messages []storage.M
 // torn says that the record waits for a message that is not there: none is, or all of them have ended. The write that ends a message ends
 // its record too, or inserts the next message, unless a loss of data has taken a part of it.
 func torn(r storage.Record, messages []storage.Message) bool {
-	return r.State == storage.StatePending && !slices.ContainsFunc(messages, func(m storage.Message) bool { return !m.State.Final() })
+	return r.State == storage.StatePending && !slices.ContainsFunc(messages, func(m storage.Message) bool { return !m.State.Final() || !m.Readable() })
 }
 
 // Advice is the steps as text, with times as at writes them. It names the message where there are several.
@@ -109,6 +114,9 @@ func (s Story) Advice(at func(time.Time) string) []string {
 }
 
 func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Time, mayBeLost bool) []Step {
+	if err := ofMessage(m); err != nil {
+		return []Step{anotherReleases(err)}
+	}
 	if m.State.Final() {
 		if kept := keptBy(m); len(kept) > 0 {
 			return []Step{step("look", "it is %s, and the provider said %s: what the client was told stands", m.State, strings.Join(kept, " and "))}
