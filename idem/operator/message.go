@@ -17,16 +17,31 @@ import (
 var ErrUnsettled = errors.New("operator: the evidence is stored in the message, but could not be settled: the log has the cause")
 
 // Resolve ends a message that is unknown, evidenced or dead with evidence, which is [outbox.Delivered] or [outbox.Declined], as its
-// worker would have.
+// worker would have. Of a message that nobody can open any more the topic can't be asked what that means: its operation fails, and nothing
+// of the application's is written.
 func (d *Desk) Resolve(ctx context.Context, id idem.MessageID, evidence outbox.Outcome, ch Change) (Result, error) {
-	would := saying(fmt.Sprintf("settle it as %s", evidence.Name()))
+	would := func(_ context.Context, m storage.Message) (string, error) { return d.wouldResolve(m, evidence) }
 	return d.onMessage(ctx, "resolve", id, would, ch, func(ctx context.Context, m storage.Message) (string, error) {
-		decision, err := d.operator.Settle(ctx, id, m.Revision, evidence)
+		decision, err := d.settler.Settle(ctx, id, m.Revision, evidence)
 		if err == nil && decision != outbox.DecisionSettled {
 			err = ErrUnsettled
 		}
 		return evidence.Name(), err
 	})
+}
+
+// wouldResolve says what evidence makes of a message.
+func (d *Desk) wouldResolve(m storage.Message, evidence outbox.Outcome) (string, error) {
+	settle := "settle it as " + evidence.Name()
+	switch {
+	case !m.Sealed:
+		return settle, nil
+	case !d.decrypts:
+		return "", ErrSealed
+	case m.Detached:
+		return settle + ". Nobody can open it any more, so the application writes nothing", nil
+	}
+	return settle + ". Nobody can open it any more, so the application writes nothing, and the operation fails", nil
 }
 
 // Close cancels a message of which nothing happened. Its operation fails, or first undoes what earlier messages did; one that has its
@@ -171,11 +186,6 @@ func (d *Desk) gone(ctx context.Context) error {
 
 // would says what a change does to a message.
 type would func(context.Context, storage.Message) (string, error)
-
-// saying is for a change that does the same to every message.
-func saying(text string) would {
-	return func(context.Context, storage.Message) (string, error) { return text, nil }
-}
 
 // onMessage changes a message that is as the actor saw it.
 func (d *Desk) onMessage(

@@ -131,10 +131,14 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 	if (m.State == storage.MessageUnknown || m.State == storage.MessageDead) && mayBeLost && !m.Detached { // one that is detached needs no record
 		return []Step{step("look", "its record is not there, and data from before %s may have been lost: it may have no answer yet. Do not close it. Make its record again, from what the application has of it; then go on", lost)}
 	}
+	unopened := m.Sealed && d.decrypts // nobody can open it, and nobody will
+	if unopened && onlyResolved(r, m) {
+		return nextOfUnopened(m, absent)
+	}
 	switch m.State {
 	case storage.MessagePending, storage.MessageClaimed:
 		next := []Step{step("wait", "a worker takes it from %s on, at the latest by the sweep a minute later", outbox.Due(m))}
-		if untouched {
+		if untouched && !unopened {
 			next = append(next, step("close", "nobody has begun it, so it can be cancelled"))
 		}
 		return next
@@ -154,6 +158,28 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled: // nothing is left to do
 	}
 	return nil
+}
+
+// onlyResolved says of a message that nobody can open that it waits for a person's evidence: nothing else ends it without asking its topic.
+func onlyResolved(r *storage.Record, m storage.Message) bool {
+	waits := m.State == storage.MessageUnknown || m.State == storage.MessageDead
+	return waits && (m.Detached || r != nil && !r.State.Final())
+}
+
+// nextOfUnopened says what may be done about it.
+func nextOfUnopened(m storage.Message, absent time.Time) []Step {
+	const rows = ". The application writes nothing: correct its rows by hand"
+	switch {
+	case m.Undoes:
+		return []Step{step("resolve", "delivered, once it was undone by hand at the provider. Nobody can open it any more: its operation fails"+rows)}
+	case !m.Detached:
+		return []Step{step("resolve", "with evidence from the provider's own books, or declined where they have nothing at %s or later. Nobody can open it any more: whatever the evidence is, its operation fails, and its client is told that the result can't be read any more"+rows, absent)}
+	}
+	next := []Step{step("resolve", "with evidence from the provider's own books. Nobody can open it any more: its operation keeps its answer"+rows)}
+	if len(keptBy(m)) == 0 {
+		next = append(next, step("close", "cancels it, if nothing happened; possible from %s on", absent))
+	}
+	return next
 }
 
 // nextOfLate says what is to be done about what was delivered after its operation had failed, and its client was told so. A record goes long
