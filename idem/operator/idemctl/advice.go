@@ -62,7 +62,7 @@ func complain(out io.Writer, err error) {
 	if err == nil {
 		return
 	}
-	fmt.Fprintln(out, "idemctl:", inWords(err))
+	fmt.Fprintln(out, "idemctl:", visibleLines(inWords(err)))
 	fmt.Fprintln(out, "next:", advice(err))
 }
 
