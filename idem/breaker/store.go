@@ -10,6 +10,9 @@ import (
 // ResponseBytesMax implements storage.ResponseBound, as the store within does.
 func (s *Store) ResponseBytesMax() int { return storage.ResponseBytesMaxOf(s.inner) }
 
+// Decrypts implements storage.Decrypter, as the store within does.
+func (s *Store) Decrypts() bool { return storage.Decrypts(s.inner) }
+
 // RefuseBefore implements storage.Loss, as the store within does. What it admits begins.
 func (s *Store) RefuseBefore(ctx context.Context) (at time.Time, err error) {
 	err = s.begin(ctx, func(ctx context.Context) (err error) {

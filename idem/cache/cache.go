@@ -61,6 +61,9 @@ func (s *Store) Stats() Stats {
 // ResponseBytesMax implements storage.ResponseBound, as the store within does.
 func (s *Store) ResponseBytesMax() int { return storage.ResponseBytesMaxOf(s.inner) }
 
+// Decrypts implements storage.Decrypter, as the store within does.
+func (s *Store) Decrypts() bool { return storage.Decrypts(s.inner) }
+
 // RefuseBefore implements storage.Loss, as the store within does. Nothing of it is held.
 func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
 	return s.inner.RefuseBefore(ctx)

@@ -22,7 +22,8 @@ type Store interface {
 
 // Config is what a desk works with. Store, Engine, Topics, WakeUps, DeadLetters and Audit are required.
 type Config struct {
-	// Store holds the records and messages.
+	// Store holds the records and messages. Where it is a [storage.Decrypter] that decrypts, such as a seal.Store, a person may resolve what it
+	// returns as sealed, because nobody can open that any more. With any other store, what is sealed is left alone: see [ErrSealed].
 	Store Store
 	// Engine makes the changes of records.
 	Engine *idem.Engine
@@ -61,8 +62,12 @@ type Desk struct {
 	clerk    *Clerk
 	operator *outbox.Operator
 	closer   *outbox.Operator
-	runner   *outbox.Runner
-	mint     storage.IDGenerator
+	// settler settles by a person's evidence, which alone ends what nobody can open any more.
+	settler *outbox.Operator
+	runner  *outbox.Runner
+	mint    storage.IDGenerator
+	// decrypts says that what the store returns as sealed nobody can open any more. Without keys, somebody else may.
+	decrypts bool
 }
 
 // New returns a desk, or an [*idem.ConfigError].
@@ -83,13 +88,16 @@ func New(cfg Config) (*Desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Desk{cfg: cfg, clerk: clerk, mint: storage.IDGenerator{Random: cfg.Random}}
+	d := &Desk{cfg: cfg, clerk: clerk, mint: storage.IDGenerator{Random: cfg.Random}, decrypts: storage.Decrypts(cfg.Store)}
 	open := opened{cfg.Store}
 	if d.operator, err = outbox.NewOperator(open, cfg.Topics, cfg.WakeUps, cfg.DeadLetters); err != nil {
 		return nil, err
 	}
 	if d.closer, err = outbox.NewOperator(cfg.Store, cfg.Topics, cfg.WakeUps, cfg.DeadLetters); err != nil {
 		return nil, err
+	}
+	if d.settler = d.operator; d.decrypts {
+		d.settler = d.closer
 	}
 	worker, err := outbox.NewWorker(open, cfg.Topics, cfg.WakeUps, cfg.DeadLetters)
 	if err != nil {
@@ -99,7 +107,8 @@ func New(cfg Config) (*Desk, error) {
 	return d, err
 }
 
-// ErrSealed: the message is encrypted, and this desk has no key that opens it. It is left alone.
+// ErrSealed: the message is encrypted, and this desk has no key that opens it. It is left alone, except that a desk whose store decrypts
+// resolves it: nobody else can open it either.
 var ErrSealed = errors.New("operator: the message can't be decrypted: the tenant's key was erased, or this desk has no keys")
 
 // opened is the store for a caller that gives up what can't be opened: a desk without keys must not.

@@ -60,6 +60,8 @@ type RecordView struct {
 	// OnlyObserved says that it has not ended, and that a policy in observe mode made it: another request may have been executed
 	// beside it, so that an instance that enforces answers that its outcome is unknown.
 	OnlyObserved bool `json:"only_observed,omitempty"`
+	// Unreadable is why this release can't judge the record, because another one wrote it; empty where it can.
+	Unreadable string `json:"unreadable,omitempty"`
 	// CreatedAt is when the key was reserved.
 	CreatedAt time.Time `json:"created_at"`
 	// LeaseUntil is when its latest lease ends, or has ended; zero where it never had one.
@@ -81,7 +83,7 @@ type RecordView struct {
 func (d *Desk) viewRecord(r storage.Record) *RecordView {
 	_, look, _ := r.Queue()
 	return &RecordView{
-		Observed: r.Observed, OnlyObserved: d.onlyObserved(r),
+		Observed: r.Observed, OnlyObserved: d.onlyObserved(r), Unreadable: inShort(ofRecord(r)),
 		State: r.State, Tenant: r.Tenant, Operation: r.Operation, Kind: r.Kind, Epoch: r.Epoch, Executions: r.Attempts,
 		ResponseStatus: r.Response.Status, LastError: r.LastError, CreatedAt: r.CreatedAt, LeaseUntil: r.LeaseUntil,
 		DoneAt: r.DoneAt, ExpiresAt: r.ExpiresAt, LookAt: look, TraceID: fmt.Sprintf("%x", r.Trace.TraceID()), KeyHash: string(r.Key), Seen: SeenRecord(r),
@@ -123,6 +125,8 @@ type MessageView struct {
 	Undoes bool `json:"undoes,omitempty"`
 	// Sealed says that payload and evidence cannot be decrypted.
 	Sealed bool `json:"sealed,omitempty"`
+	// Unreadable is why this release can't judge the message, because another one wrote it; empty where it can.
+	Unreadable string `json:"unreadable,omitempty"`
 
 	// CreatedAt is when the message was committed.
 	CreatedAt time.Time `json:"created_at"`
@@ -155,7 +159,7 @@ func (d *Desk) viewMessage(m storage.Message) MessageView {
 	return MessageView{
 		ID: m.ID, State: m.State, Tenant: m.Tenant, Topic: m.Topic, Epoch: m.Epoch, UnansweredCalls: m.Attempts, CallsMax: int(rules.AttemptsMax),
 		LastOutcome: m.LastOutcome, SettledBy: m.SettledBy,
-		Reference: m.Reference, Kept: keptBy(m), DiedClaims: m.Died, Undoes: m.Undoes, Sealed: m.Sealed, CreatedAt: m.CreatedAt,
+		Reference: m.Reference, Kept: keptBy(m), DiedClaims: m.Died, Undoes: m.Undoes, Sealed: m.Sealed, Unreadable: inShort(ofMessage(m)), CreatedAt: m.CreatedAt,
 		FirstClaimedAt: m.FirstClaimedAt, OpenSince: m.OpenSince, ClearedAt: m.ClearedAt,
 		LeaseUntil: m.LeaseUntil, NextAttemptAt: m.NextAttemptAt, LookAt: look, RedrivenAt: m.RedrivenAt, DoneAt: m.DoneAt, Seen: SeenMessage(m),
 	}

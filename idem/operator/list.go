@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -72,8 +73,9 @@ var always = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // List shows what stands in a queue, oldest first within each shard, of one tenant or, where that is empty, of all; after is
 // empty, or another list's Next. What stayed where it was is shown once; what came or moved meanwhile may be missing, or be
 // shown again. A row that can't be read is shown as far as the index has it, and hides no other. Where a tenant's key can't be fetched within a
-// second, the list shows the tenant's other rows so too, and does not wait again; after 30 s of such waits it shows so all further rows. It
-// costs what stands there, not what the tables hold: a listing of the sparse indexes, and a strong read of each row shown.
+// second, the list shows the tenant's other rows so too, and does not wait again; after 30 s of such waits, or half of the context's time, it
+// shows so all further rows. One row takes a quarter of the time that is left at the most. A list costs what stands there, not what the tables
+// hold: a listing of the sparse indexes, and a strong read of each row shown.
 func (d *Desk) List(ctx context.Context, queue Queue, tenant string, limit int, after string) (List, error) {
 	if limit < 1 || limit > ListMax {
 		return List{}, &InvalidError{"limit", fmt.Sprintf("must be 1..%d", ListMax)}
@@ -119,7 +121,7 @@ func (d *Desk) walk(ctx context.Context, queue Queue, after string, l listing) (
 	if err := d.listable(ctx); err != nil {
 		return List{}, err
 	}
-	l.here = begin
+	l.here, l.patience = begin, patience(ctx)
 	if !l.here.Records {
 		err = l.messages(ctx, place.messages, place.until)
 	}
@@ -141,6 +143,8 @@ type listing struct {
 	here  position
 	list  List
 	keys  keyless
+	// patience is for how long keys are waited for in all.
+	patience time.Duration
 }
 
 // keyless is how long a list has waited for keys that could not be fetched.
@@ -162,24 +166,47 @@ const (
 	keyWait = 30 * time.Second
 )
 
+// patience is for how long a list waits for keys in all: half of its caller's time at the most, because what it has read is to be shown.
+func patience(ctx context.Context) time.Duration {
+	deadline, bounded := ctx.Deadline()
+	if !bounded {
+		return keyWait
+	}
+	return min(keyWait, max(time.Until(deadline)/2, time.Millisecond))
+}
+
+// forOneRow bounds the reading of one row to a quarter of what is left of the caller's time: a key that hangs may use up all of it else.
+func forOneRow(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, bounded := ctx.Deadline()
+	if !bounded {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)/4)
+}
+
 // read reads a row of the tenant, unless it would wait for a key as other rows did: else the caller's time is over before the list is shown.
-func (l *listing) read(tenant string, row func() error) error {
+func (l *listing) read(ctx context.Context, tenant string, row func(context.Context) error) error {
 	failed := l.keys.tenants[tenant]
 	switch {
 	case failed.waited >= tenantKeyWait:
 		return failed.err
-	case l.keys.total >= keyWait:
+	case l.keys.total >= l.patience:
 		return fmt.Errorf("%w: it was not asked for, because the keys of other tenants could not be fetched in time: list this tenant alone", storage.ErrKeyUnavailable)
 	}
+	ctx, cancel := forOneRow(ctx)
+	defer cancel()
 	began := l.desk.cfg.Now()
-	err := row()
+	err := row(ctx)
 	if errors.Is(err, storage.ErrKeyUnavailable) {
 		waited := l.desk.cfg.Now().Sub(began)
 		if l.keys.tenants == nil {
 			l.keys.tenants = map[string]tenantKeyless{}
 		}
-		l.keys.tenants[tenant] = tenantKeyless{failed.waited + waited, err}
 		l.keys.total += waited
+		if waited += failed.waited; ctx.Err() != nil { // it would have been waited for on and on
+			waited = max(waited, tenantKeyWait)
+		}
+		l.keys.tenants[tenant] = tenantKeyless{waited, err}
 	}
 	return err
 }
@@ -198,8 +225,11 @@ func (l *listing) messages(ctx context.Context, queue string, until time.Time) e
 			return nil
 		}
 		var m *storage.Message
-		err := l.read(ref.Tenant, func() (err error) {
+		err := l.read(ctx, ref.Tenant, func(ctx context.Context) (err error) {
 			m, err = store.Message(ctx, ref.ID)
+			if err == nil && m != nil {
+				err = ofMessage(*m)
+			}
 			return err
 		})
 		if unreadable(err) {
@@ -229,8 +259,11 @@ func (l *listing) records(ctx context.Context, queue string, until time.Time) er
 			return nil
 		}
 		var r *storage.Record
-		err := l.read(ref.Tenant, func() (err error) {
+		err := l.read(ctx, ref.Tenant, func(ctx context.Context) (err error) {
 			r, err = store.Get(ctx, ref.Key)
+			if err == nil && r != nil {
+				err = ofRecord(*r)
+			}
 			return err
 		})
 		if unreadable(err) {
@@ -249,7 +282,12 @@ func (l *listing) records(ctx context.Context, queue string, until time.Time) er
 
 // unreadable says that an error is about one row, and not about the store: others can be read.
 func unreadable(err error) bool {
-	return errors.As(err, new(*storage.MalformedError)) || errors.As(err, new(*storage.MalformedRecordError)) || errors.Is(err, storage.ErrKeyUnavailable)
+	return errors.As(err, new(*storage.MalformedError)) || errors.As(err, new(*storage.MalformedRecordError)) || anotherRelease(err) || errors.Is(err, storage.ErrKeyUnavailable)
+}
+
+// anotherRelease says that a row has a schema version, a state or a kind that this release does not know.
+func anotherRelease(err error) bool {
+	return errors.As(err, new(*outbox.UnreadableError)) || errors.As(err, new(*idem.UnreadableError))
 }
 
 // entrant is what of a listed row decides whether it is shown.

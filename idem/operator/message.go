@@ -17,16 +17,31 @@ import (
 var ErrUnsettled = errors.New("operator: the evidence is stored in the message, but could not be settled: the log has the cause")
 
 // Resolve ends a message that is unknown, evidenced or dead with evidence, which is [outbox.Delivered] or [outbox.Declined], as its
-// worker would have.
+// worker would have. Of a message that nobody can open any more the topic can't be asked what that means: its operation fails, and nothing
+// of the application's is written.
 func (d *Desk) Resolve(ctx context.Context, id idem.MessageID, evidence outbox.Outcome, ch Change) (Result, error) {
-	would := saying(fmt.Sprintf("settle it as %s", evidence.Name()))
+	would := func(_ context.Context, m storage.Message) (string, error) { return d.wouldResolve(m, evidence) }
 	return d.onMessage(ctx, "resolve", id, would, ch, func(ctx context.Context, m storage.Message) (string, error) {
-		decision, err := d.operator.Settle(ctx, id, m.Revision, evidence)
+		decision, err := d.settler.Settle(ctx, id, m.Revision, evidence)
 		if err == nil && decision != outbox.DecisionSettled {
 			err = ErrUnsettled
 		}
 		return evidence.Name(), err
 	})
+}
+
+// wouldResolve says what evidence makes of a message.
+func (d *Desk) wouldResolve(m storage.Message, evidence outbox.Outcome) (string, error) {
+	settle := "settle it as " + evidence.Name()
+	switch {
+	case !m.Sealed:
+		return settle, nil
+	case !d.decrypts:
+		return "", ErrSealed
+	case m.Detached:
+		return settle + ". Nobody can open it any more, so the application writes nothing", nil
+	}
+	return settle + ". Nobody can open it any more, so the application writes nothing, and the operation fails", nil
 }
 
 // Close cancels a message of which nothing happened. Its operation fails, or first undoes what earlier messages did; one that has its
@@ -137,7 +152,7 @@ func (d *Desk) ReconcileMessage(ctx context.Context, id idem.MessageID, ch Chang
 // RedriveLetter is what a copy in the dead-letter queue asks for: the message is redriven as it stands, and one that is not dead any more
 // needs nothing. again says that another letter of the message was dealt with in the same run: the message is not redriven then, and one that
 // is dead is [ErrRefused]. One that is not there is [outbox.ErrMessageGone]. Where data may have been lost it is refused: the message may
-// be, and its letter names it.
+// be, and its letter names it. A message of another release is an [*outbox.UnreadableError]: its letter stays.
 func (d *Desk) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, again bool, ch Change) error {
 	m, err := d.cfg.Store.Message(ctx, letter.Message)
 	switch {
@@ -145,6 +160,8 @@ func (d *Desk) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, agai
 		return fmt.Errorf("operator: read message: %w", err)
 	case m == nil:
 		return d.gone(ctx)
+	case ofMessage(*m) != nil: // its letter stays for the release that wrote it
+		return ofMessage(*m)
 	case m.State != storage.MessageDead:
 		return nil
 	case again:
@@ -169,11 +186,6 @@ func (d *Desk) gone(ctx context.Context) error {
 
 // would says what a change does to a message.
 type would func(context.Context, storage.Message) (string, error)
-
-// saying is for a change that does the same to every message.
-func saying(text string) would {
-	return func(context.Context, storage.Message) (string, error) { return text, nil }
-}
 
 // onMessage changes a message that is as the actor saw it.
 func (d *Desk) onMessage(

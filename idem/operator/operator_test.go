@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -497,7 +498,7 @@ func TestListsByQueueAndTenant(t *testing.T) {
 	}
 }
 
-// damaged is a store in which one message and one record can't be read.
+// damaged is a store in which one message and one record can't be read, or are another release's where there is no error.
 type damaged struct {
 	*memstore.Store
 	message             idem.MessageID
@@ -506,17 +507,25 @@ type damaged struct {
 }
 
 func (d damaged) Message(ctx context.Context, id idem.MessageID) (*storage.Message, error) {
-	if id == d.message {
+	if id == d.message && d.ofMessage != nil {
 		return nil, d.ofMessage
 	}
-	return d.Store.Message(ctx, id)
+	m, err := d.Store.Message(ctx, id)
+	if id == d.message && m != nil {
+		m.SchemaVersion, m.State = storage.SchemaVersion+1, "paused"
+	}
+	return m, err
 }
 
 func (d damaged) Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
-	if key == d.record {
+	if key == d.record && d.ofRecord != nil {
 		return nil, d.ofRecord
 	}
-	return d.Store.Get(ctx, key)
+	r, err := d.Store.Get(ctx, key)
+	if key == d.record && r != nil {
+		r.SchemaVersion, r.State = storage.SchemaVersion+1, "paused"
+	}
+	return r, err
 }
 
 // docs/operator.md "UnknownTopic", "RecordUnreadable": one row that can't be read, or whose tenant's key can't be fetched, hides no other. It
@@ -528,6 +537,7 @@ func TestARowThatCannotBeReadHidesNoOther(t *testing.T) {
 		listed              bool
 	}{
 		"malformed":                {&storage.MalformedError{Cause: cause}, &storage.MalformedRecordError{Cause: cause}, true},
+		"another release's":        {nil, nil, true},
 		"its key can't be fetched": {fmt.Errorf("seal: %w", storage.ErrKeyUnavailable), fmt.Errorf("seal: %w", storage.ErrKeyUnavailable), true},
 		"the store is throttled":   {&storage.ContentionError{Throttled: true}, &storage.ContentionError{Throttled: true}, false},
 		"the store is down":        {errors.New("no answer"), errors.New("no answer"), false},
@@ -643,6 +653,85 @@ func TestAListWaitsOnceForAKeyThatCannotBeFetched(t *testing.T) {
 			if len(list.Rows) != 45 || readable != c.readable || store.waits != c.waits {
 				t.Errorf("%d rows, %d of them readable, after %d waits; want 45, %d and %d", len(list.Rows), readable, store.waits, c.readable, c.waits)
 			}
+		})
+	}
+}
+
+// hungKeys is a store in which the keys of some tenants hang: for ten seconds, as long as idemctl waits for one, or until its caller's time
+// is over.
+type hungKeys struct {
+	operator.Store
+	hang  func(tenant string) bool
+	waits int
+}
+
+func (h *hungKeys) wait(ctx context.Context, tenant string) error {
+	if !h.hang(tenant) {
+		return nil
+	}
+	h.waits++
+	select {
+	case <-ctx.Done():
+	case <-time.After(10 * time.Second):
+	}
+	return fmt.Errorf("seal: %w", storage.ErrKeyUnavailable)
+}
+
+func (h *hungKeys) Message(ctx context.Context, id idem.MessageID) (*storage.Message, error) {
+	m, err := h.Store.Message(ctx, id)
+	if err == nil {
+		err = h.wait(ctx, m.Tenant)
+	}
+	return m, err
+}
+
+func (h *hungKeys) Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
+	r, err := h.Store.Get(ctx, key)
+	if err == nil {
+		err = h.wait(ctx, r.Tenant)
+	}
+	return r, err
+}
+
+// A page of the console waits for ten seconds in all, no longer than for one key: a key that hangs takes a part of that, and the other rows
+// are shown. Where all keys hang, the list ends after half of the time.
+func TestAListIsShownWithinItsCallersTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		hang            func(tenant string) bool
+		waits, readable int
+	}{
+		"one tenant's": {func(tenant string) bool { return tenant == "acme" }, 1, 5},
+		"everybody's":  {func(string) bool { return true }, 3, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				for range 20 {
+					w.message("acme", unknown)
+					w.record(idem.KindWrapped, storage.StateUnknown) // of acme
+				}
+				for _, tenant := range []string{"bolt", "crow", "dune", "echo", "fern"} {
+					w.message(tenant, unknown)
+				}
+				store := &hungKeys{Store: w.store, hang: c.hang}
+				cfg := w.cfg
+				cfg.Store, cfg.Now = store, time.Now
+				desk, err := operator.New(cfg)
+				w.ok(err)
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				list, err := desk.List(ctx, operator.QueueUnknown, "", 100, "")
+				w.ok(err)
+				readable := 0
+				for _, row := range list.Rows {
+					if row.Unreadable == "" {
+						readable++
+					}
+				}
+				if len(list.Rows) != 45 || readable != c.readable || store.waits != c.waits || ctx.Err() != nil {
+					t.Errorf("%d rows, %d of them readable, after %d waits, %v; want 45, %d and %d", len(list.Rows), readable, store.waits, ctx.Err(), c.readable, c.waits)
+				}
+			})
 		})
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -45,5 +47,99 @@ func TestWhatIsSealedIsLeftAlone(t *testing.T) {
 	}
 	if after := w.everything(); after != before || w.stateOf(waiting.ID) != storage.MessagePending {
 		t.Errorf("%s\nbecame\n%s", before, after)
+	}
+}
+
+// opening is a store with the tenants' keys: what it returns as sealed nobody can open any more.
+type opening struct{ *memstore.Store }
+
+func (opening) Decrypts() bool { return true }
+
+// withKeys is a desk whose store decrypts.
+func (w *world) withKeys() *operator.Desk {
+	w.Helper()
+	cfg := w.cfg
+	cfg.Store = opening{w.store}
+	desk, err := operator.New(cfg)
+	w.ok(err)
+	return desk
+}
+
+// semantics.md "What is never cached or trusted": a tenant's key that was erased, or a ciphertext that is not authentic, leaves no operation
+// that nothing ends. A person says what the provider has; the topic is not asked, and the operation fails.
+func TestWhatNobodyCanOpenIsEndedByAPerson(t *testing.T) {
+	for name, c := range map[string]struct {
+		change   func(*storage.Message)
+		evidence outbox.Outcome
+		state    storage.MessageState
+	}{
+		"dead, and nothing happened": {dead, outbox.Declined{}, storage.MessageDeclined},
+		"dead, and delivered":        {dead, outbox.Delivered{Reference: "ch_1"}, storage.MessageDelivered},
+		"unknown":                    {unknown, outbox.Declined{}, storage.MessageDeclined},
+		"an undoing":                 {func(m *storage.Message) { dead(m); m.Undoes = true }, outbox.Delivered{Reference: "by hand"}, storage.MessageDelivered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			m := w.message("acme", func(m *storage.Message) { c.change(m); m.Sealed = true })
+			w.now = noon.Add(time.Hour)
+			desk := w.withKeys()
+			story, err := desk.Inspect(t.Context(), string(m.ID))
+			w.ok(err)
+			if len(story.Steps) != 1 || story.Steps[0].Action != "resolve" || !strings.Contains(story.Next[0], "correct its rows by hand") {
+				t.Errorf("advised %q, want resolve alone: nothing else is admitted", story.Next)
+			}
+			tried := because(operator.SeenMessage(m))
+			tried.DryRun = true
+			if would, err := desk.Resolve(t.Context(), m.ID, c.evidence, tried); err != nil || !strings.Contains(would.Outcome, "the operation fails") {
+				t.Errorf("a dry run says %+v, %v", would, err)
+			}
+			got, err := desk.Resolve(t.Context(), m.ID, c.evidence, because(operator.SeenMessage(m)))
+			if err != nil || got.State != operator.EntryDone || w.stateOf(m.ID) != c.state || w.recordState(m.RecordKey) != storage.StateFailed {
+				t.Fatalf("%+v, %v; the message is %s, the record %s", got, err, w.stateOf(m.ID), w.recordState(m.RecordKey))
+			}
+			r, err := w.store.Get(t.Context(), m.RecordKey)
+			w.ok(err)
+			if r.Response.Status != 410 || !strings.Contains(string(r.Response.Body), "idempotency_response_erased") {
+				t.Errorf("its client gets %d %s", r.Response.Status, r.Response.Body)
+			}
+		})
+	}
+}
+
+// Everything else would ask the topic, or leave the message as it is: it is refused, and not advised.
+func TestWhatNobodyCanOpenIsOnlyResolved(t *testing.T) {
+	w := newWorld(t)
+	sealed := func(change func(*storage.Message)) func(*storage.Message) {
+		return func(m *storage.Message) { change(m); m.Sealed = true }
+	}
+	buried, waiting := w.message("acme", sealed(dead)), w.message("acme", sealed(func(*storage.Message) {}))
+	detached := w.ended(sealed(func(m *storage.Message) { dead(m); m.Detached = true }))[0]
+	w.now = noon.Add(time.Hour)
+	desk := w.withKeys()
+	if got, err := desk.Redrive(t.Context(), buried.ID, because(operator.SeenMessage(buried))); !errors.Is(err, operator.ErrSealed) {
+		t.Errorf("redrive: %+v, %v", got, err)
+	}
+	var refusal *outbox.RefusalError
+	if _, err := desk.Close(t.Context(), buried.ID, because(operator.SeenMessage(buried))); !errors.As(err, &refusal) || !strings.Contains(refusal.Reason, "resolve it") {
+		t.Errorf("close: %v, want a refusal that says what to do", err)
+	}
+	for id, want := range map[idem.MessageID]string{waiting.ID: "wait", detached.ID: "resolve close"} {
+		story, err := desk.Inspect(t.Context(), string(id))
+		w.ok(err)
+		var actions []string
+		for _, s := range story.Steps {
+			actions = append(actions, s.Action)
+		}
+		if got := strings.Join(actions, " "); got != want {
+			t.Errorf("advised %q, want %s", story.Next, want)
+		}
+	}
+	if _, err := desk.Close(t.Context(), detached.ID, because(operator.SeenMessage(detached))); err != nil || w.stateOf(detached.ID) != storage.MessageCancelled {
+		t.Errorf("a detached message is %s, %v", w.stateOf(detached.ID), err)
+	}
+	tried := because(operator.SeenMessage(buried)) // a desk without keys says no in its dry run, too
+	tried.DryRun = true
+	if _, err := w.desk.Resolve(t.Context(), buried.ID, outbox.Declined{}, tried); !errors.Is(err, operator.ErrSealed) {
+		t.Errorf("a dry run without keys: %v", err)
 	}
 }

@@ -56,6 +56,11 @@ func rfc3339(at time.Time) string { return at.Format(time.RFC3339) }
 // next says what a person may do, or is waiting for: of every message that wants something, not of the last one alone. Data
 // from before lost may be missing; mayBeLost says that the record may be, so that nobody knows whether the operation has ended.
 func (d *Desk) next(id idem.OperationID, r *storage.Record, messages []storage.Message, lost time.Time, mayBeLost bool) []Step {
+	if r != nil && ofRecord(*r) != nil {
+		next := []Step{anotherReleases(ofRecord(*r))}
+		next[0].Subject = string(id)
+		return next
+	}
 	var next []Step
 	for _, m := range messages {
 		for _, s := range d.nextOfMessage(r, m, lost, mayBeLost) {
@@ -92,7 +97,7 @@ func (d *Desk) next(id idem.OperationID, r *storage.Record, messages []storage.M
 // torn says that the record waits for a message that is not there: none is, or all of them have ended. The write that ends a message ends
 // its record too, or inserts the next message, unless a loss of data has taken a part of it.
 func torn(r storage.Record, messages []storage.Message) bool {
-	return r.State == storage.StatePending && !slices.ContainsFunc(messages, func(m storage.Message) bool { return !m.State.Final() })
+	return r.State == storage.StatePending && !slices.ContainsFunc(messages, func(m storage.Message) bool { return !m.State.Final() || !m.Readable() })
 }
 
 // Advice is the steps as text, with times as at writes them. It names the message where there are several.
@@ -109,6 +114,9 @@ func (s Story) Advice(at func(time.Time) string) []string {
 }
 
 func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Time, mayBeLost bool) []Step {
+	if err := ofMessage(m); err != nil {
+		return []Step{anotherReleases(err)}
+	}
 	if m.State.Final() {
 		if kept := keptBy(m); len(kept) > 0 {
 			return []Step{step("look", "it is %s, and the provider said %s: what the client was told stands", m.State, strings.Join(kept, " and "))}
@@ -123,10 +131,14 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 	if (m.State == storage.MessageUnknown || m.State == storage.MessageDead) && mayBeLost && !m.Detached { // one that is detached needs no record
 		return []Step{step("look", "its record is not there, and data from before %s may have been lost: it may have no answer yet. Do not close it. Make its record again, from what the application has of it; then go on", lost)}
 	}
+	unopened := m.Sealed && d.decrypts // nobody can open it, and nobody will
+	if unopened && onlyResolved(r, m) {
+		return nextOfUnopened(m, absent)
+	}
 	switch m.State {
 	case storage.MessagePending, storage.MessageClaimed:
 		next := []Step{step("wait", "a worker takes it from %s on, at the latest by the sweep a minute later", outbox.Due(m))}
-		if untouched {
+		if untouched && !unopened {
 			next = append(next, step("close", "nobody has begun it, so it can be cancelled"))
 		}
 		return next
@@ -146,6 +158,28 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled: // nothing is left to do
 	}
 	return nil
+}
+
+// onlyResolved says of a message that nobody can open that it waits for a person's evidence: nothing else ends it without asking its topic.
+func onlyResolved(r *storage.Record, m storage.Message) bool {
+	waits := m.State == storage.MessageUnknown || m.State == storage.MessageDead
+	return waits && (m.Detached || r != nil && !r.State.Final())
+}
+
+// nextOfUnopened says what may be done about it.
+func nextOfUnopened(m storage.Message, absent time.Time) []Step {
+	const rows = ". The application writes nothing: correct its rows by hand"
+	switch {
+	case m.Undoes:
+		return []Step{step("resolve", "delivered, once it was undone by hand at the provider. Nobody can open it any more: its operation fails"+rows)}
+	case !m.Detached:
+		return []Step{step("resolve", "with evidence from the provider's own books, or declined where they have nothing at %s or later. Nobody can open it any more: whatever the evidence is, its operation fails, and its client is told that the result can't be read any more"+rows, absent)}
+	}
+	next := []Step{step("resolve", "with evidence from the provider's own books. Nobody can open it any more: its operation keeps its answer"+rows)}
+	if len(keptBy(m)) == 0 {
+		next = append(next, step("close", "cancels it, if nothing happened; possible from %s on", absent))
+	}
+	return next
 }
 
 // nextOfLate says what is to be done about what was delivered after its operation had failed, and its client was told so. A record goes long

@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -72,5 +73,31 @@ func TestWhatEndsWhileItIsReadWaitsForNothing(t *testing.T) {
 	story, err := desk.Inspect(t.Context(), string(m.OperationID))
 	if err != nil || story.Record.State != storage.StateCompleted || strings.Join(story.Next, "") != "nothing: it has ended" {
 		t.Errorf("%+v, %v", story, err)
+	}
+}
+
+// docs/operator.md "UnknownTopic", "RecordUnreadable": this release knows nothing of a state that another one has written, and does not say
+// that it has ended. Nothing is advised or done here, and its dead letter stays.
+func TestAnotherReleasesRowsAreLeftToIt(t *testing.T) {
+	w := newWorld(t)
+	m, r := w.message("acme", dead), w.record(idem.KindWrapped, storage.StateUnknown)
+	w.now = noon.Add(time.Hour)
+	cfg := w.cfg
+	cfg.Store = damaged{Store: w.store, message: m.ID, record: r.Key}
+	desk, err := operator.New(cfg)
+	w.ok(err)
+	for _, id := range []idem.OperationID{m.OperationID, r.OperationID} {
+		story, err := desk.Inspect(t.Context(), string(id))
+		w.ok(err)
+		if len(story.Steps) != 1 || story.Steps[0].Action != "look" || !strings.Contains(story.Next[0], "another release wrote it") || !strings.Contains(story.Next[0], `"paused"`) {
+			t.Errorf("%s: %q", id, story.Next)
+		}
+		if id == m.OperationID && story.Messages[0].Unreadable == "" || id == r.OperationID && story.Record.Unreadable == "" {
+			t.Errorf("%s: %+v", id, story)
+		}
+	}
+	var unreadable *outbox.UnreadableError
+	if err := desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: m.ID}, false, because("")); !errors.As(err, &unreadable) {
+		t.Errorf("its letter: %v, want to keep it", err)
 	}
 }

@@ -93,6 +93,8 @@ func (x *delivery) unclosable() string {
 		return "it may have been claimed before, and a worker may be on it"
 	case parked && x.now().Before(until):
 		return fmt.Sprintf("a request may be under way until %s", until.Format(time.RFC3339))
+	case parked && m.Sealed:
+		return "nobody here can open it, so what that means can't be written: resolve it with evidence"
 	case m.KeptDelivered != nil || m.KeptDeclined != nil:
 		return "it keeps evidence of what the provider did: redrive or resolve it"
 	case parked:

@@ -22,6 +22,9 @@ func (s *Store) ResponseBytesMax() int {
 	return min(storage.ResponseBytesMaxOf(s.inner), plainBytesMax) - OverheadBytes
 }
 
+// Decrypts implements storage.Decrypter.
+func (s *Store) Decrypts() bool { return true }
+
 // RefuseBefore implements storage.Loss, as the store within does.
 func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
 	return s.inner.RefuseBefore(ctx)

@@ -11,11 +11,14 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/breaker"
+	"github.com/idem-go/idem-aws/idem/cache"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/seal"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
 // A record that is copied to another tenant, or to another scope of its own, does not open.
@@ -336,5 +339,23 @@ func TestTheLargestResponseFitsSealed(t *testing.T) {
 		rand.NewChaCha8([32]byte{}).Read(noise)
 		r.Response = storage.Response{Status: 201, Body: noise}
 		ok(t, store.Insert(t.Context(), r, base))
+	}
+}
+
+// A desk resolves what stays sealed where its store decrypts: it must be told through whatever stands between.
+func TestDecoratorsTellThatTheStoreDecrypts(t *testing.T) {
+	within := must(memstore.New(memstore.Config{}))(t)
+	store := must(seal.New(within, seal.Config{Keys: newKeyring()}))(t)
+	for name, c := range map[string]struct {
+		store any
+		want  bool
+	}{
+		"memory": {within, false}, "a breaker before memory": {must(breaker.New(within, breaker.Config{}))(t), false},
+		"the keys": {store, true}, "a breaker": {must(breaker.New(store, breaker.Config{}))(t), true},
+		"a cache": {must(cache.New(store, cache.Config{}))(t), true}, "faults": {faulty.New(store), true},
+	} {
+		if got := storage.Decrypts(c.store); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
 	}
 }

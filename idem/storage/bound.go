@@ -42,3 +42,17 @@ func ResponseBytesMaxOf(store any) int {
 	}
 	return math.MaxInt
 }
+
+// Decrypter is a store that decrypts what it reads.
+type Decrypter interface {
+	// Decrypts says whether it does. What such a store returns as Sealed nobody can open any more: its key was erased, or it is not what was
+	// encrypted.
+	Decrypts() bool
+}
+
+// Decrypts says whether a store is a [Decrypter] that decrypts: of any other one nobody knows who could open what it returns as Sealed.
+// Decorators pass it on.
+func Decrypts(store any) bool {
+	decrypter, ok := store.(Decrypter)
+	return ok && decrypter.Decrypts()
+}

@@ -529,13 +529,31 @@ func checkInvoke(t *testing.T, name string, permission map[string]any) {
 
 func TestQueuesRefusePlainHTTP(t *testing.T) {
 	each(t, func(t *testing.T, _ string, template *synthesized) {
-		for _, queue := range []string{"QueuesWakeUps", "QueuesDeadLetter"} {
-			policy := template.only(t, "AWS::SQS::QueuePolicy", queue+"Policy").Properties
-			statement := policy["PolicyDocument"].(map[string]any)["Statement"].([]any)[0].(map[string]any)
-			if statement["Effect"] != "Deny" ||
-				fmt.Sprint(statement["Condition"]) != "map[Bool:map[aws:SecureTransport:false]]" {
-				t.Errorf("%s: %v", queue, statement)
+		refuses := map[string]bool{}
+		for _, policy := range template.of("AWS::SQS::QueuePolicy") {
+			statements := policy.Properties["PolicyDocument"].(map[string]any)["Statement"].([]any)
+			if !slices.ContainsFunc(statements, refusesPlainHTTP) {
+				continue
+			}
+			for _, queue := range list(policy.Properties["Queues"]) {
+				refuses[plain(queue)] = true
 			}
 		}
+		queues := template.of("AWS::SQS::Queue")
+		for name := range queues {
+			if !refuses[name] {
+				t.Errorf("%s takes plain HTTP: only %v refuse it", name, refuses)
+			}
+		}
+		if len(queues) < 4 {
+			t.Errorf("only %d queues were looked at", len(queues))
+		}
 	})
+}
+
+// refusesPlainHTTP says whether a statement of a queue's policy denies everybody everything that does not come over TLS.
+func refusesPlainHTTP(statement any) bool {
+	s := statement.(map[string]any)
+	return s["Effect"] == "Deny" && s["Action"] == "sqs:*" && fmt.Sprint(s["Principal"]) == "map[AWS:*]" &&
+		fmt.Sprint(s["Condition"]) == "map[Bool:map[aws:SecureTransport:false]]"
 }

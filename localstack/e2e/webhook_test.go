@@ -164,6 +164,12 @@ func TestKeylessChargeThatOnlyAWebhookSettles(t *testing.T) { // late, and all a
 // silent keeps every answer back for longer than anybody waits.
 var silent = troubled("card_hook_silent", provider.Rule{On: provider.Charge, Fault: provider.HangAfter})
 
+// evidenceOn is what of a message's row evidence alone writes: a worker that waits for the provider changes the rest meanwhile.
+func evidenceOn(m item) string {
+	return fmt.Sprintf("settled by %q at %q, reference %q, keeps a delivery: %t, a decline: %t", text(m, schema.SettledBy), text(m, schema.DoneAt),
+		text(m, schema.ProviderReference), m[schema.KeptDelivered] != nil, m[schema.KeptDeclined] != nil)
+}
+
 func TestWebhookThatIsForgedOrStaleChangesNothing(t *testing.T) { // payments-api.md: 401 for a bad or stale signature
 	t.Parallel()
 	r := pay("hook-forged", silent)
@@ -177,10 +183,14 @@ func TestWebhookThatIsForgedOrStaleChangesNothing(t *testing.T) { // payments-ap
 		"unsigned": unsigned, "changed": changed, "another secret": notice(t, e, "whsec_of_somebody_else", time.Now()),
 		"stale": notice(t, e, secret, time.Now().Add(-302*time.Second)), "ahead": notice(t, e, secret, time.Now().Add(330*time.Second)),
 	} {
+		before := evidenceOn(messageRow(t, body))
 		got := deployed.tenantA.do(t, forged)
 		got.isProblem(t, http.StatusUnauthorized, "webhook_signature_invalid")
 		if op := deployed.tenantA.readOperation(t, body.Operation); op.State == "completed" {
 			t.Fatalf("%s: the operation is %+v", name, op)
+		}
+		if after := evidenceOn(messageRow(t, body)); after != before {
+			t.Errorf("%s: the message has %s, before it had %s", name, after, before)
 		}
 	}
 	tell(t, e)

@@ -69,9 +69,10 @@ func (l *limitKeys) Run(d *idemctl.Desk) error {
 		return operator.ErrNotFound
 	}
 	limits := l.limits()
+	change := limitWords(limits) + " in place of " + limitWords(limitsOf(keys)) // what was there is gone after it: nothing else says what to give back
 	result, err := clerk.Do(d.Context(), operator.Task{
 		Name: "apikey limit", Subject: l.Tenant, Tenant: l.Tenant,
-		Would: fmt.Sprintf("give %d keys of %s %s in place of %s", len(keys), l.Tenant, limitWords(limits), limitWords(limitsOf(keys))),
+		Would: fmt.Sprintf("give %d keys of %s %s", len(keys), l.Tenant, change),
 		Act: func(ctx context.Context) (string, error) {
 			if err := limitAll(ctx, table, keys, limits); err != nil {
 				return "", err
@@ -84,7 +85,7 @@ func (l *limitKeys) Run(d *idemctl.Desk) error {
 			if err := limitAll(ctx, table, behind, limits); err != nil {
 				return "", err
 			}
-			return limitWords(limits), nil
+			return change, nil
 		},
 	}, l.Change())
 	return shown(d, l.Write, result, err)

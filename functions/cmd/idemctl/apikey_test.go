@@ -203,7 +203,10 @@ func TestAPIKeyLimit(t *testing.T) {
 	if key, err := d.Keys(t).Caller(t.Context(), "Bearer "+first.Key); err != nil || key.Limits.NewKeysPerSecond != 5 {
 		t.Errorf("%+v, %v", key, err)
 	}
-	d.exits(idemctl.ExitOK, "apikey", "limit", "tenant-b", "--look-ups", "9", "--reason", "ticket 3", "--write") // what is not named is the deployment's
+	out, _ = d.exits(idemctl.ExitOK, "apikey", "limit", "tenant-b", "--look-ups", "9", "--reason", "ticket 3", "--write") // what is not named is the deployment's
+	if !strings.Contains(out, "look_ups=9 in place of new_keys=5 waits=1") {
+		t.Errorf("it does not say what to give back: %s", out)
+	}
 	if got := limits(); !slices.Equal(got[1:], []string{"tenant-b look_ups=9", "tenant-b look_ups=9"}) {
 		t.Errorf("%q", got)
 	}
@@ -212,7 +215,8 @@ func TestAPIKeyLimit(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	entries := answered[[]operator.Entry](d, "audit", "--subject", "tenant-b")
-	if len(entries) != 4 || entries[3].Action != "apikey limit" || entries[3].Reason != "ticket 2" || entries[3].State != operator.EntryDone {
+	if len(entries) != 4 || entries[3].Action != "apikey limit" || entries[3].Reason != "ticket 2" || entries[3].State != operator.EntryDone ||
+		entries[1].Outcome != "look_ups=9 in place of new_keys=5 waits=1" {
 		t.Errorf("%+v", entries)
 	}
 }

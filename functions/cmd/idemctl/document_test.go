@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 )
 
@@ -195,5 +197,44 @@ func TestUnknownCommandLinesAreFound(t *testing.T) {
 	}
 	if wrong != 3 {
 		t.Errorf("%d of the command lines were refused, want 3", wrong)
+	}
+}
+
+// adviceTexts are the source of what idemctl says to do about an error.
+const adviceTexts = "idem/operator/idemctl/advice.go"
+
+// docs/operator.md "Variables": what the command demands, and what an error says to set, stands in the table that the error links to.
+func TestVariablesThatAreAskedForAreDocumented(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	manual, err := os.ReadFile(filepath.Join(root, "docs", "operator.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(adviceTexts)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(manual), "\n### Variables\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var documented strings.Builder
+	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \|`).FindAllStringSubmatch(section, -1) {
+		documented.WriteString(row[1] + "\n")
+	}
+	wanted := regexp.MustCompile(`\b[A-Z]+(?:_[A-Z]+)+\b`).FindAllString(string(source), -1)
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[config.Operator]()) {
+		if name, rule, _ := strings.Cut(f.Tag.Get("env"), ","); strings.Contains(rule, "notEmpty") {
+			wanted = append(wanted, name)
+		}
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[config.Scopes]()) { // "Give this command the scope secret that the functions have."
+		wanted = append(wanted, f.Tag.Get("env"))
+	}
+	for _, name := range wanted {
+		if name != "IDEMCTL_ACTOR" && !regexp.MustCompile(`\b`+name+`\b`).MatchString(documented.String()) { // who acts is told beside --actor
+			t.Errorf("the table of variables lacks %s", name)
+		}
+	}
+	if len(wanted) < 10 {
+		t.Errorf("only %q were looked for", wanted)
 	}
 }

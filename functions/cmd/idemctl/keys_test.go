@@ -30,6 +30,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/seal/awskms"
 	"github.com/idem-go/idem-aws/idem/seal/tablekeys"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
 // encrypted is a desk whose stack encrypts, and has a settled payment.
@@ -119,21 +120,23 @@ func TestKeysGoToAnotherRegion(t *testing.T) {
 	}
 }
 
-// A tenant's keys are erased once it is written, and for good: what is stored cannot be opened. Nobody is erased by a name that is misspelt.
+// A tenant's keys are erased once it is written, and for good: what is stored cannot be opened. What waits for its delivery then is named before.
+// Nobody is erased by a name that is misspelt.
 func TestKeysOfATenantAreErased(t *testing.T) {
 	d, keys := encrypted(t)
+	waits := string(d.pay("k2", "card_ok").Message(1))
 	erases := []string{"keys", "erase", lambdatest.Tenant, "--reason", "ticket 17"}
 	if _, errs := d.exits(idemctl.ExitRefused, "keys", "erase", lambdatest.Tenant+"x", "--reason", "ticket 17", "--write"); !strings.Contains(errs, "has no keys of a tenant") {
 		t.Error(errs)
 	}
-	if out, _ := d.exits(idemctl.ExitOK, erases...); !strings.Contains(out, "dry run: would erase the keys of tenant") {
+	if out, _ := d.exits(idemctl.ExitOK, erases...); !strings.Contains(out, "dry run: would erase the keys of tenant") || !strings.Contains(out, waits) {
 		t.Error(out)
 	}
 	if _, err := keys.Current(t.Context(), lambdatest.Tenant); err != nil {
 		t.Fatalf("a dry run erased them: %v", err)
 	}
 	for range 2 {
-		if out, _ := d.exits(idemctl.ExitOK, append(erases, "--write")...); !strings.Contains(out, "erased the keys of tenant") {
+		if out, _ := d.exits(idemctl.ExitOK, append(erases, "--write")...); !strings.Contains(out, "erased the keys of tenant") || !strings.Contains(out, waits) {
 			t.Error(out)
 		}
 	}
@@ -145,10 +148,38 @@ func TestKeysOfATenantAreErased(t *testing.T) {
 	}
 	entries := answered[[]operator.Entry](d, "audit")
 	if !slices.ContainsFunc(entries, func(e operator.Entry) bool {
-		return e.Action == "keys erase" && e.Actor == "ada" && e.State == operator.EntryDone && strings.Contains(e.Outcome, lambdatest.Tenant)
+		return e.Action == "keys erase" && e.Actor == "ada" && e.State == operator.EntryDone && strings.Contains(e.Outcome, lambdatest.Tenant) && strings.Contains(e.Outcome, waits)
 	}) {
 		t.Errorf("the audit log does not say it: %+v", entries)
 	}
+}
+
+// An erasure does not wait for queues that can't be read.
+func TestATenantIsErasedWhateverItsQueuesSay(t *testing.T) {
+	d, keys := encrypted(t)
+	t.Setenv("OUTBOX_TABLE", "there-is-none")
+	out, _ := d.exits(idemctl.ExitOK, "keys", "erase", lambdatest.Tenant, "--reason", "ticket 17", "--write")
+	if _, err := keys.Current(t.Context(), lambdatest.Tenant); !errors.Is(err, storage.ErrErased) || !strings.Contains(out, "could not be found out") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// docs/operator.md "OutboxDead": a call was open when the tenant's keys were erased, and nobody can open its message any more. A person ends it
+// by what the provider has. The application writes nothing of it.
+func TestAnErasedTenantsPaymentIsEndedByAPerson(t *testing.T) {
+	d, _ := encrypted(t)
+	d.faults(provider.Rule{On: provider.LegacyCharge, Fault: provider.DropAfter, Times: 1})
+	id := d.pay("order-18", "legacy_ok")
+	d.deliver(id.Message(1))
+	d.exits(idemctl.ExitOK, "keys", "erase", lambdatest.Tenant, "--reason", "ticket 17", "--write")
+	s := d.inspect(string(id))
+	d.demands(s, "pending unknown pending", "Nobody can open it any more")
+	resolve := change("resolve", string(id.Message(1)), s.Messages[0].Seen, "--delivered", s.Application.Provider[id.Message(1)][0].ID)
+	if out, _ := d.exits(idemctl.ExitOK, resolve[:len(resolve)-1]...); !strings.Contains(out, "the operation fails") {
+		t.Errorf("a dry run says %s", out)
+	}
+	d.exits(idemctl.ExitOK, resolve...)
+	d.demands(d.inspect(string(id)), "failed delivered pending", "nothing: it has ended")
 }
 
 // docs/operator.md: of an erasure whose reply was lost the entry says whose keys it was about, so that somebody can look, or repeat it.

@@ -41,6 +41,9 @@ type Store struct {
 // ResponseBytesMax implements storage.ResponseBound.
 func (s *Store) ResponseBytesMax() int { return storage.ResponseBytesMaxOf(s.stored) }
 
+// Decrypts implements storage.Decrypter: it does where the tenants' keys are configured.
+func (s *Store) Decrypts() bool { return storage.Decrypts(s.stored) }
+
 // errNotSaid: without the row, whatever was lost would execute a second time.
 var errNotSaid = fmt.Errorf("LOST_RECORDS is set: %w: set it with idemctl refuse-before set", storage.ErrLossNotDated)
 

@@ -34,7 +34,8 @@ type Config struct {
 	// Open makes what the desk works with. It is called by each command that needs a desk.
 	Open func(context.Context) (Opened, error)
 	// Encrypts says that the application encrypts what it stores: there are the commands keys check, export, import and erase. The store
-	// that Open returns must then open what is encrypted. Default: no.
+	// that Open returns must then open what is encrypted, and say so (storage.Decrypter), as a seal.Store does: else nobody can end the
+	// operation of a tenant whose keys were erased. Default: no.
 	Encrypts bool
 	// App is what the application adds: Find, Drift, Console, Commands, Now. New sets Build and Letters. Default: nothing.
 	App idemctl.App

@@ -20,6 +20,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 	"github.com/idem-go/idem-aws/idem/seal/awskms"
 	"github.com/idem-go/idem-aws/idem/seal/tablekeys"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // dataKeys are the commands about the keys that tenants' data is encrypted with. A key is never written or shown but wrapped by KMS.
@@ -277,9 +278,10 @@ func (e *eraseKeys) Run(d *idemctl.Desk) error {
 	if err != nil {
 		return err
 	}
+	left := e.standing(d.Context())
 	return shown(d, in.of, e.Write, operator.Task{
 		Name: "keys erase", Subject: e.Tenant, Tenant: e.Tenant, // of one that was not answered nothing else says whose
-		Would: fmt.Sprintf("erase the keys of tenant %q for good: stored answers, and messages that wait for their delivery, are never read again", e.Tenant),
+		Would: fmt.Sprintf("erase the keys of tenant %q for good: stored answers, and messages that wait for their delivery, are never read again%s", e.Tenant, left),
 		Judge: func(ctx context.Context) error {
 			all, err := in.everyone(ctx)
 			if err == nil && !slices.ContainsFunc(all, func(w tablekeys.Wrapped) bool { return w.Tenant == e.Tenant }) {
@@ -288,9 +290,62 @@ func (e *eraseKeys) Run(d *idemctl.Desk) error {
 			return err
 		},
 		Act: func(ctx context.Context) (string, error) {
-			return fmt.Sprintf("erased the keys of tenant %q", e.Tenant), in.Erase(ctx, e.Tenant)
+			return fmt.Sprintf("erased the keys of tenant %q%s", e.Tenant, left), in.Erase(ctx, e.Tenant)
 		},
 	}, e.Change())
+}
+
+// standing says which messages of the tenant stand in a queue. Once its keys are erased nobody delivers them, and one that may have been
+// called waits for a person. Whatever the queues say, and if they can't be read, an erasure must be possible: it only says so.
+func (e *eraseKeys) standing(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, lookFor)
+	defer cancel()
+	ids, err := e.queued(ctx)
+	switch {
+	case err != nil:
+		return fmt.Sprintf(". Whether messages of it stand in a queue could not be found out: %v", err)
+	case len(ids) == 0:
+		return ""
+	}
+	others := ""
+	if len(ids) > namedMax {
+		ids, others = ids[:namedMax], " and others"
+	}
+	return fmt.Sprintf(". Messages of it stand in a queue: %s%s. Nobody can open them then: they are not delivered, and one that may have been called waits for somebody to resolve it", strings.Join(ids, ", "), others)
+}
+
+// lookFor is for how long the queues are looked at, and namedMax how many messages of them are named.
+const (
+	lookFor  = 30 * time.Second
+	namedMax = 20
+)
+
+// everAfter is later than any place in a queue.
+var everAfter = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// queued are messages of the tenant that have not ended, as the sparse index has them: a few more than are named, where there are so many.
+func (e *eraseKeys) queued(ctx context.Context) (ids []string, err error) {
+	opened, err := e.cfg.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	store := opened.Desk.Store
+	for _, queue := range []string{storage.QueueOffer, storage.QueueUnknown, storage.QueueDead} {
+		for shard := range store.Shards() {
+			for cursor, more := "", true; more && len(ids) <= namedMax; more = cursor != "" {
+				var refs []storage.MessageRef
+				if refs, cursor, err = store.QueuedMessages(ctx, queue, shard, everAfter, 100, cursor); err != nil {
+					return nil, err
+				}
+				for _, ref := range refs {
+					if ref.Tenant == e.Tenant {
+						ids = append(ids, string(ref.ID))
+					}
+				}
+			}
+		}
+	}
+	return ids, nil
 }
 
 // takes refuses a file whose keys the stack could not unwrap, and one with other keys than the table has.

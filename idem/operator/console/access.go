@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -116,7 +117,7 @@ func (c *Console) foreign(r *http.Request) (status int, why string) {
 	if ip := net.ParseIP(from); err != nil || ip == nil || !ip.IsLoopback() {
 		return http.StatusForbidden, "The console answers this machine only."
 	}
-	if r.Host != c.cfg.Address {
+	if !c.names(r.Host) {
 		return http.StatusMisdirectedRequest, "The console answers to " + c.cfg.Address + " only."
 	}
 	site := r.Header.Get("Sec-Fetch-Site")
@@ -129,7 +130,8 @@ func (c *Console) foreign(r *http.Request) (status int, why string) {
 	case http.MethodPost:
 		// A page that tells nobody its address says "null" where it is from. Then only the browser's own word counts.
 		origin := r.Header.Get("Origin")
-		named, unnamed := origin == "http://"+c.cfg.Address, origin == "" || origin == "null"
+		host, plainly := strings.CutPrefix(origin, "http://")
+		named, unnamed := plainly && c.names(host), origin == "" || origin == "null"
 		if site != "" && !own || !named && !unnamed || unnamed && !own {
 			return http.StatusForbidden, "The form was not sent by a page of this console."
 		}
@@ -137,6 +139,11 @@ func (c *Console) foreign(r *http.Request) (status int, why string) {
 		return http.StatusMethodNotAllowed, "The console knows GET and POST."
 	}
 	return 0, ""
+}
+
+// names says whether a host is the console's address, as browsers write it: they leave out a port that is HTTP's own.
+func (c *Console) names(host string) bool {
+	return host == c.cfg.Address || host == strings.TrimSuffix(c.cfg.Address, ":80")
 }
 
 // forged says why a form is not one that the console gave this browser; "" where it is.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -141,6 +142,62 @@ func TestTheTokenIsExchangedForACookie(t *testing.T) {
 	}
 	b.get(http.StatusOK, "/")
 	first.get(http.StatusForbidden, "/")
+}
+
+// Who was not let in, such as a page of somebody whose DNS has led here, is not told which system this is.
+func TestWhoWasNotLetInIsNotToldWhichSystemThisIs(t *testing.T) {
+	const system = "eu-central-1, payments-records"
+	w := newWorld(t)
+	w.cfg.About = system
+	b := w.served()
+	b.shows(b.get(http.StatusOK, "/"), system)
+	for want, spoil := range map[int]func(*http.Request){
+		http.StatusMisdirectedRequest: func(r *http.Request) { r.Host = "evil.example:8080" },
+		http.StatusForbidden:          func(r *http.Request) { r.Header.Del("Cookie") },
+	} {
+		r := b.request(http.MethodGet, "/", nil)
+		spoil(r)
+		if res := b.do(r); res.Code != want || strings.Contains(res.Body.String(), system) {
+			t.Errorf("%d, want %d without %q\n%s", res.Code, want, system, res.Body)
+		}
+	}
+}
+
+// Browsers leave out the port of HTTP's own, in the host and in the origin.
+func TestTheConsoleAnswersOnPort80(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Address = "127.0.0.1:80"
+	c, err := console.New(w.cfg)
+	w.ok(err)
+	t.Cleanup(c.Close)
+	b := &browser{w: w, console: c}
+	ask := func(method, host, path string, form url.Values) *httptest.ResponseRecorder {
+		r := b.request(method, path, form)
+		r.Host = host
+		r.Header.Set("Origin", "http://"+host)
+		r.Header.Del("Sec-Fetch-Site") // an older browser: only the origin says where the form is from
+		return b.do(r)
+	}
+	in := ask(http.MethodGet, "127.0.0.1", strings.TrimPrefix(c.Enter(), "http://127.0.0.1:80"), nil)
+	if b.cookies = in.Result().Cookies(); in.Code != http.StatusOK || len(b.cookies) != 1 {
+		t.Fatalf("%d\n%s", in.Code, in.Body)
+	}
+	form := url.Values{"tenant": {"acme"}, "key": {"none"}, "csrf": {hidden.FindStringSubmatch(ask(http.MethodGet, "127.0.0.1", "/find", nil).Body.String())[1]}}
+	for host, want := range map[string]int{
+		"127.0.0.1": http.StatusNotFound, "127.0.0.1:80": http.StatusNotFound, // there is no such operation
+		"127.0.0.1:8080": http.StatusMisdirectedRequest, "localhost": http.StatusMisdirectedRequest, "evil.example": http.StatusMisdirectedRequest,
+	} {
+		if res := ask(http.MethodPost, host, "/key", form); res.Code != want {
+			t.Errorf("%s: %d, want %d\n%s", host, res.Code, want, res.Body)
+		}
+	}
+	w.cfg.Address = address
+	other := w.served()
+	r := other.request(http.MethodGet, "/", nil)
+	r.Host = "127.0.0.1" // is port 80, and not this console's
+	if res := other.do(r); res.Code != http.StatusMisdirectedRequest {
+		t.Errorf("another port: %d", res.Code)
+	}
 }
 
 // Every answer, refusals and errors too, forbids what a page does not need.

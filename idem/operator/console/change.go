@@ -206,8 +206,8 @@ func (a asked) answer() idem.Response {
 	return response
 }
 
-// Will says what the change does.
-func (a asked) will(of action) []string {
+// will says what the change does. would is what the desk says of it: of a message that nobody can open any more it says so in a second sentence.
+func (a asked) will(of action, would string) []string {
 	if !of.Settles {
 		return of.will
 	}
@@ -219,6 +219,9 @@ func (a asked) will(of action) []string {
 		fmt.Sprintf("The message is settled as %s%s, as its worker would have settled it.", a.Outcome, named),
 		"What the application books for that is written in the same transaction. The operation gets its final answer, or its next message, which a worker executes. The answer of an operation that was complete without the message stays.",
 		"If that cannot be written, or contradicts what the message keeps, nothing is settled: the message keeps what you gave, and is dead, or evidenced until the sweep settles it.",
+	}
+	if _, unopened, is := strings.Cut(would, ". "); is {
+		lines[1] = unopened + ". Correct its rows by hand."
 	}
 	if a.Outcome == string(storage.MessageDeclined) {
 		lines = append(lines, "If the message was to undo an earlier step, a decline settles nothing: what it was to undo stands, and the message keeps the decline and is dead.")

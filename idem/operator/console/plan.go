@@ -18,6 +18,8 @@ type plan struct {
 	id    string
 	of    action
 	asked asked
+	// would is what the desk says that it would do.
+	would string
 	at    time.Time
 	by    *session
 
@@ -83,14 +85,15 @@ func (c *Console) planChange(w http.ResponseWriter, r *http.Request) error {
 	if err := a.judged(of); err != nil {
 		return err
 	}
-	if _, err := of.make(r.Context(), c.cfg.Desk, a, c.change(a, of, true)); err != nil {
+	tried, err := of.make(r.Context(), c.cfg.Desk, a, c.change(a, of, true))
+	if err != nil {
 		return err
 	}
 	id, err := c.mint()
 	if err != nil {
 		return err
 	}
-	c.plans.add(&plan{id: id, of: of, asked: a, at: c.now(), by: sessionOf(r)})
+	c.plans.add(&plan{id: id, of: of, asked: a, would: tried.Outcome, at: c.now(), by: sessionOf(r)})
 	http.Redirect(w, r, "/plan/"+id, http.StatusSeeOther)
 	return nil
 }
@@ -126,7 +129,7 @@ func (c *Console) showPlan(w http.ResponseWriter, r *http.Request) error {
 		return &pageError{http.StatusServiceUnavailable, "This change is being made. Load the page again to see what came of it."}
 	}
 	page := planPage{
-		ID: p.id, Of: p.of, Asked: p.asked, Will: p.asked.will(p.of), Not: p.asked.not(p.of), Operation: operationOf(p.asked.Subject),
+		ID: p.id, Of: p.of, Asked: p.asked, Will: p.asked.will(p.of, p.would), Not: p.asked.not(p.of), Operation: operationOf(p.asked.Subject),
 		Actor: c.cfg.Actor, Made: p.made, Again: r.URL.Query().Has("again"), Result: p.result, Stale: staleOf(p.err),
 	}
 	title, status := "Confirm: "+p.of.Label, http.StatusOK

@@ -11,6 +11,9 @@ import (
 
 // summary says in a sentence or two how an operation stands: what keeps it first.
 func summary(s operator.Story, now time.Time) (text string, tone tone) {
+	if why, is := anotherReleases(s); is {
+		return "Another release wrote it (" + why + "). This console can't judge it: what it shows may be wrong, and it changes nothing of it. Use the console, or idemctl, of that release.", bad
+	}
 	for _, m := range s.Messages {
 		at := fmt.Sprintf("Message %s of %s (%s)", numberOf(m), numberOf(s.Messages[len(s.Messages)-1]), m.Topic)
 		switch m.State {
@@ -58,6 +61,19 @@ func summary(s operator.Story, now time.Time) (text string, tone tone) {
 	default:
 		return fmt.Sprintf("It is completed. Every retry gets the stored answer, status %d.", r.ResponseStatus), good
 	}
+}
+
+// anotherReleases says why this release can't judge a part of the operation, where it can't.
+func anotherReleases(s operator.Story) (why string, is bool) {
+	if s.Record != nil && s.Record.Unreadable != "" {
+		return s.Record.Unreadable, true
+	}
+	for _, m := range s.Messages {
+		if m.Unreadable != "" {
+			return fmt.Sprintf("message %s: %s", numberOf(m), m.Unreadable), true
+		}
+	}
+	return "", false
 }
 
 // numberOf is a message's number in its chain: others of it may have been removed.

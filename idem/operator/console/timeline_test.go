@@ -210,6 +210,10 @@ func TestSummaries(t *testing.T) {
 		"is dead":                       message(storage.MessageDead), "has been unknown for 1 min: the call may have happened": message(storage.MessageUnknown), "keeps the provider's answer": message(storage.MessageEvidenced),
 		"is claimed": message(storage.MessageClaimed), "waits for a worker for 1 min": message(storage.MessagePending), "its record was removed": {},
 		"It has been unknown for 1 min: the handler": record(storage.StateUnknown), "An execution has held its lease for 1 min": record(storage.StateInProgress), "It has had no final answer for 1 min": record(storage.StatePending),
+		"Another release wrote it (unreadable record: schema 2). This console can't judge it": {Record: &operator.RecordView{State: "paused", Unreadable: "unreadable record: schema 2"}},
+		"Another release wrote it (message 2: unreadable message: schema 2). This console can't judge it": {
+			Record: &operator.RecordView{State: storage.StateCompleted}, Messages: []operator.MessageView{{ID: "op_.1", State: storage.MessageDead}, {ID: "op_.2", State: "paused", Unreadable: "unreadable message: schema 2"}},
+		},
 		"It has failed. Every retry gets the stored answer, status 201": record(storage.StateFailed), "Nothing happened": record(storage.StateFailedRetryable), "It is completed": record(storage.StateCompleted),
 	} {
 		if got, tone := summary(s, noon.Add(time.Minute)); !strings.Contains(got, want) || tone == "" {

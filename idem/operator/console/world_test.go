@@ -57,6 +57,11 @@ type world struct {
 	settled atomic.Int64
 }
 
+// opening is a store with the tenants' keys.
+type opening struct{ *memstore.Store }
+
+func (opening) Decrypts() bool { return true }
+
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{T: t, log: memlog.New(), mint: storage.IDGenerator{Random: rand.NewChaCha8([32]byte{9})}}
@@ -64,7 +69,7 @@ func newWorld(t *testing.T) *world {
 	var err error
 	w.memory, err = memstore.New(memstore.Config{Now: w.clock, Shards: 2})
 	w.ok(err)
-	w.store = faulty.New(w.memory)
+	w.store = faulty.New(opening{w.memory})
 	engine, err := idem.New(w.store, idem.Config{Now: w.clock, Random: w.mint.Random, Logger: slog.New(slog.DiscardHandler)})
 	w.ok(err)
 	topics, err := outbox.NewTopics(outbox.Config{Now: w.clock, Random: w.mint.Random, Logger: slog.New(slog.DiscardHandler)}, outbox.Topic{

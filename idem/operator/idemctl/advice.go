@@ -62,7 +62,7 @@ func complain(out io.Writer, err error) {
 	if err == nil {
 		return
 	}
-	fmt.Fprintln(out, "idemctl:", inWords(err))
+	fmt.Fprintln(out, "idemctl:", visibleLines(inWords(err)))
 	fmt.Fprintln(out, "next:", advice(err))
 }
 
@@ -178,7 +178,7 @@ func adviceOnRefusal(err error) string {
 	case errors.Is(err, storage.ErrOperationID):
 		return "Give a whole id, op_ and 64 characters, or the first characters of one that a list shows."
 	case errors.Is(err, operator.ErrSealed):
-		return "Set KEYS_TABLE and KMS_KEY_ID as the functions have them, and use credentials that may decrypt. If the tenant's key was deleted, nothing opens it."
+		return "Set KEYS_TABLE and KMS_KEY_ID as the functions have them, and use credentials that may decrypt. Where they are set, nobody can open it any more: only idemctl resolve ends it, and idemctl inspect says how."
 	case errors.Is(err, operator.ErrNotLater):
 		return "Nothing was changed, and nothing needs to be: the later instant protects more. Run idemctl refuse-before to see it."
 	case errors.As(err, &response), errors.Is(err, idem.ErrResponseTooLarge):

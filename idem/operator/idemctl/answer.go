@@ -14,11 +14,11 @@ import (
 
 func (t *table) result(r operator.Result) {
 	if r.DryRun {
-		t.line("dry run: would %s %s: %s", r.Action, r.Subject, r.Outcome)
+		t.line("dry run: would %s %s: %s", r.Action, visible(r.Subject), visible(r.Outcome))
 		t.line("nothing was changed; add --write to do it")
 		return
 	}
-	t.line("%s %s: %s, %s (audit %s)", r.Action, r.Subject, t.hue(string(r.State)), counted(r.Outcome), r.Entry)
+	t.line("%s %s: %s, %s (audit %s)", r.Action, visible(r.Subject), t.hue(string(r.State)), visible(counted(r.Outcome)), r.Entry)
 }
 
 // counted has the outcome of a sweep, which is counts as JSON, in words. Other outcomes stay.
@@ -77,6 +77,7 @@ func (t *table) story(s operator.Story) {
 }
 
 func (t *table) sentence(text string) []string {
+	text = visible(text)
 	if t.wide {
 		return []string{text}
 	}

@@ -1,6 +1,7 @@
 package idemctl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,23 +150,13 @@ type resolve struct {
 	Evidence  string `type:"existingfile" help:"With --delivered or --declined: file with the provider's answer, byte for byte. The settlement reads it."`
 	Status    int    `xor:"outcome" help:"For a wrapped operation: the status that its handler would have answered."`
 	Body      string `type:"existingfile" help:"With --status: file with the body of that answer."`
-	Type      string `default:"application/json" help:"Content type of that answer."`
+	Type      string `help:"With --body: content type of that answer. Default: application/json."`
 }
 
 // Run implements the command.
 func (r *resolve) Run(s *session) error {
-	isMessage := namesMessage(r.ID)
-	switch {
-	case isMessage && r.Status != 0:
-		return &usageError{"--status is for an operation, and this is the id of a message.", "Give --delivered REFERENCE or --declined REFERENCE, with what the provider's own books say."}
-	case isMessage && r.Delivered == "" && r.Declined == "":
-		return &usageError{"resolve needs to know what happened.", "Give --delivered REFERENCE or --declined REFERENCE, with what the provider's own books say."}
-	case !isMessage && r.Status == 0:
-		return &usageError{"An operation is resolved by the answer that its handler would have given.", "Give --status N, and --body FILE; or the id of the message: <operation>.<n>."}
-	case isMessage && r.Body != "":
-		return &usageError{"--body is for an operation, and this is the id of a message.", "Give the provider's answer with --evidence FILE, or leave --body out."}
-	case !isMessage && r.Evidence != "":
-		return &usageError{"--evidence is for a message, and this is the id of an operation.", "Give the body of the handler's answer with --body FILE, or leave --evidence out."}
+	if err := r.misused(); err != nil {
+		return err
 	}
 	evidence, err := contents(r.Evidence)
 	if err != nil {
@@ -183,14 +174,36 @@ func (r *resolve) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	if !isMessage {
+	if !namesMessage(r.ID) {
 		response := idem.Response{Status: r.Status, Body: body}
 		if len(body) > 0 {
-			response.Header = []idem.Field{{Name: "Content-Type", Value: r.Type}}
+			response.Header = []idem.Field{{Name: "Content-Type", Value: cmp.Or(r.Type, "application/json")}}
 		}
 		return s.changed(desk.ResolveRecord(s.ctx, idem.OperationID(id), response, r.asked()))
 	}
 	return s.changed(desk.Resolve(s.ctx, idem.MessageID(id), r.outcome(evidence), r.asked()))
+}
+
+// misused says what of the command line does not go together.
+func (r *resolve) misused() error {
+	isMessage := namesMessage(r.ID)
+	switch {
+	case isMessage && r.Status != 0:
+		return &usageError{"--status is for an operation, and this is the id of a message.", "Give --delivered REFERENCE or --declined REFERENCE, with what the provider's own books say."}
+	case isMessage && r.Delivered == "" && r.Declined == "":
+		return &usageError{"resolve needs to know what happened.", "Give --delivered REFERENCE or --declined REFERENCE, with what the provider's own books say."}
+	case !isMessage && r.Status == 0:
+		return &usageError{"An operation is resolved by the answer that its handler would have given.", "Give --status N, and --body FILE; or the id of the message: <operation>.<n>."}
+	case isMessage && r.Body != "":
+		return &usageError{"--body is for an operation, and this is the id of a message.", "Give the provider's answer with --evidence FILE, or leave --body out."}
+	case isMessage && r.Type != "":
+		return &usageError{"--type is for an operation, and this is the id of a message.", "Leave --type out: the settlement reads the provider's answer as it is."}
+	case r.Body == "" && r.Type != "":
+		return &usageError{"--type is the content type of --body, and there is none.", "Give the body of the handler's answer with --body FILE, or leave --type out."}
+	case !isMessage && r.Evidence != "":
+		return &usageError{"--evidence is for a message, and this is the id of an operation.", "Give the body of the handler's answer with --body FILE, or leave --evidence out."}
+	}
+	return nil
 }
 
 func (r *resolve) outcome(evidence []byte) outbox.Outcome {

@@ -85,7 +85,7 @@ func (c conformed) write(t *table) {
 	t.columns([]column{{"VERDICT", false}, {"CHECK", false}, {"CLAUSE", true}}, rows)
 	for _, f := range c.Findings {
 		if f.Saw != "" {
-			t.line("%s: %s", f.Check, f.Saw)
+			t.line("%s: %s", f.Check, visibleLines(f.Saw))
 		}
 	}
 	t.line("%s, policy %s: %d hold, %d differ, %d not told, %d skipped; %s requests, at most %s executed", c.URL, c.Policy,

@@ -146,6 +146,18 @@ func TestWrapped(t *testing.T) {
 	}
 }
 
+// The answer of a wrapped handler is stored under the content type that was given for it.
+func TestAnAnswerHasTheContentTypeThatIsGiven(t *testing.T) {
+	w := newWorld(t)
+	id := string(w.operation("acme", wrapped(storage.StateUnknown, "")))
+	body := filepath.Join(t.TempDir(), "body")
+	w.ok(os.WriteFile(body, []byte("imported"), 0o600))
+	w.types(0, "resolve", id, "--seen="+seenIn(w, id), "--status", "201", "--body", body, "--type", "text/plain", ticket, "--write")
+	if r := w.inner.Records()[0]; len(r.Response.Header) != 1 || r.Response.Header[0] != (idem.Field{Name: "Content-Type", Value: "text/plain"}) {
+		t.Errorf("stored %+v", r.Response)
+	}
+}
+
 // seenIn is what inspect shows of it: a person copies it.
 func seenIn(w *world, id string) string {
 	w.Helper()
@@ -184,6 +196,8 @@ func TestUsage(t *testing.T) {
 		{"resolve", id, fence, "--delivered", "ch_1", ticket, "--write"},
 		{"resolve", message, fence, "--delivered", "ch_1", "--body", file, ticket, "--write"},
 		{"resolve", id, fence, "--status", "201", "--evidence", file, ticket, "--write"},
+		{"resolve", message, fence, "--delivered", "ch_1", "--type", "text/plain", ticket, "--write"},
+		{"resolve", id, fence, "--status", "201", "--type", "text/plain", ticket, "--write"}, // of what?
 		{"close", id, fence, ticket, "--write"}, {"release", message, fence, ticket, "--write"}, {"cache-bust", message, fence, ticket, "--write"},
 		{"redrive", ticket, "--write"}, {"redrive", message, ticket, "--write"}, {"redrive", message, fence, "--dead-letters", ticket, "--write"},
 		{"redrive", "--dead-letters", ticket, "--write"}, {"drift"}, // which this application has not

@@ -2,6 +2,8 @@ package idemctl
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +11,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/idem-go/idem-aws/idem/operator"
 )
 
 var noonHere = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -94,6 +98,51 @@ func TestColourAddsNothing(t *testing.T) {
 		if !strings.Contains(colours.String(), painted) {
 			t.Errorf("%q is not painted:\n%q", painted, colours.String())
 		}
+	}
+}
+
+// idem/scope.go bounds the length of a tenant's name and nothing else: a terminal shows such a name, and does not act on it.
+func TestWhatATerminalWouldActOnIsShown(t *testing.T) {
+	const evil, want = "a\x1b[2Jb\n\u009b\u202e\x7f\xff", `a\x1b[2Jb\n` + `\u009b\u202e\x7f` + "\ufffd"
+	for _, wide := range []bool{false, true} {
+		for name, writes := range map[string]func(*table){
+			"a table": func(table *table) { table.columns([]column{{"TENANT", true}}, [][]string{{evil}}) },
+			"a field": func(table *table) { table.fields(field{"tenant", evil}) },
+			"an advice": func(table *table) {
+				for _, line := range table.sentence(evil) {
+					table.line("%s", line)
+				}
+			},
+			"a result": func(table *table) {
+				table.result(operator.Result{Subject: "x", Outcome: evil, State: operator.EntryDone})
+			},
+		} {
+			var out bytes.Buffer
+			writes(&table{out: &out, look: look{wide: wide}})
+			header := map[bool]int{true: 1}[name == "a table"]
+			if !strings.Contains(out.String(), want) || strings.Count(out.String(), "\n") != 1+header || strings.ContainsFunc(strings.ReplaceAll(out.String(), "\n", ""), acted) {
+				t.Errorf("%s: %q, want %q in one line", name, out.String(), want)
+			}
+		}
+	}
+	var errs bytes.Buffer
+	complain(&errs, errors.New(evil))
+	if !strings.HasPrefix(errs.String(), `idemctl: a\x1b[2Jb`+"\n"+`\u009b\u202e\x7f`) {
+		t.Errorf("an error: %q", errs.String())
+	}
+}
+
+// JSON that a terminal shows says the same to a program.
+func TestJSONHasNothingThatATerminalWouldActOn(t *testing.T) {
+	const evil = "a\x1b[2Jb\n\u009b\u202e\x7f"
+	var out bytes.Buffer
+	(&table{out: &out}).json(map[string]any{"tenant": evil, "raw": json.RawMessage(`"` + "\u202e" + `"`)})
+	var read map[string]string
+	if err := json.Unmarshal(out.Bytes(), &read); err != nil || read["tenant"] != evil || read["raw"] != "\u202e" {
+		t.Errorf("%q, %v", read, err)
+	}
+	if strings.ContainsFunc(strings.ReplaceAll(out.String(), "\n", ""), acted) {
+		t.Errorf("%q", out.String())
 	}
 }
 

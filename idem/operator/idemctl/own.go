@@ -85,7 +85,7 @@ func Unfinished(err error) bool {
 func (d *Desk) Show(answer any, lines ...string) error {
 	return d.s.show(answer, func(t *table) {
 		for _, line := range lines {
-			t.line("%s", line)
+			t.line("%s", visibleLines(line))
 		}
 	})
 }
@@ -111,7 +111,7 @@ func hasText(rows [][]string, i int) bool {
 // Note says something beside the answer, on stderr: a line.
 func (d *Desk) Note(line string) { d.s.note(line) }
 
-func (s *session) note(line string) { fmt.Fprintln(s.errs, "idemctl:", line) }
+func (s *session) note(line string) { fmt.Fprintln(s.errs, "idemctl:", visibleLines(line)) }
 
 // options give the parser the application's own commands.
 func (a App) options() []kong.Option {

@@ -28,10 +28,15 @@ type table struct {
 }
 
 func (t *table) json(answer any) {
-	encoder := json.NewEncoder(t.out)
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(answer); t.err == nil {
+	err := encoder.Encode(answer)
+	if err == nil {
+		_, err = io.WriteString(t.out, visibleJSON(text.String()))
+	}
+	if t.err == nil {
 		t.err = err
 	}
 }
@@ -62,6 +67,10 @@ func (t *table) columns(header []column, rows [][]string) {
 	if len(rows) == 0 {
 		return
 	}
+	rows = slices.Clone(rows)
+	for i, row := range rows {
+		rows[i] = allVisible(row)
+	}
 	widths := make([]int, len(header))
 	for i, c := range header {
 		widths[i] = utf8.RuneCountInString(c.name)
@@ -80,6 +89,14 @@ func (t *table) columns(header []column, rows [][]string) {
 	for _, row := range rows {
 		t.row(row, widths, t.hue)
 	}
+}
+
+func allVisible(cells []string) []string {
+	shown := make([]string, len(cells))
+	for i, text := range cells {
+		shown[i] = visible(text)
+	}
+	return shown
 }
 
 // row writes a row. What is painted has its width already.
@@ -134,6 +151,7 @@ func (t *table) fields(all ...field) {
 		width = max(width, utf8.RuneCountInString(f.name))
 	}
 	for _, f := range all {
+		f.value = visible(f.value)
 		before := "  " + f.name + strings.Repeat(" ", width-utf8.RuneCountInString(f.name)) + gap
 		lines := []string{f.value}
 		if !t.wide {

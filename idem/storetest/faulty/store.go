@@ -147,6 +147,9 @@ func (s *Store) call(ctx context.Context, call Call, run func(context.Context) e
 // ResponseBytesMax implements storage.ResponseBound, as the store within does.
 func (s *Store) ResponseBytesMax() int { return storage.ResponseBytesMaxOf(s.inner) }
 
+// Decrypts implements storage.Decrypter, as the store within does.
+func (s *Store) Decrypts() bool { return storage.Decrypts(s.inner) }
+
 // RefuseBefore implements storage.Loss, as the store within does.
 func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
 	var at time.Time
