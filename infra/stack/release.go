@@ -53,12 +53,14 @@ func (f function) alias(self constructs.Construct, made awslambda.Function) awsl
 	return live
 }
 
-// versions says what becomes of old versions. Those of a local stack go with it.
+// versions says what becomes of old versions: they stay. One that its own deployment has made goes where that fails: Lambda makes no
+// second version of the same code and settings, so the same commit could never be deployed again beside it. Those of a local stack go
+// with it.
 func (c Config) versions() *awslambda.VersionOptions {
 	if c.Local {
 		return &awslambda.VersionOptions{RemovalPolicy: awscdk.RemovalPolicy_DESTROY}
 	}
-	return &awslambda.VersionOptions{RemovalPolicy: awscdk.RemovalPolicy_RETAIN}
+	return &awslambda.VersionOptions{RemovalPolicy: awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE}
 }
 
 // accepts is the function that accepts work: it writes messages that others must understand.
