@@ -76,8 +76,9 @@ var shiftedAtOnce = []string{"Drift"}
 
 // stopsRelease are the alarms that end every deployment: those that a release can cause by what it does with money, keys and rows.
 // They ring at the first line. What rings for a provider's sake alone (OutboxUnknown, EvidenceLate, WebhookContradicts), for people
-// (OutboxRedriven) or hours later (DriftFound) is not among them. Nor is OutboxUnsent, but it ends the deployment of who calls: a release
-// with a wrong address of the provider looks no different from a provider that is down, and then no release is needed at once.
+// (OutboxRedriven) or hours later (DriftFound) is not among them. Nor are OutboxUnsent and OutboxUnauthorized, but they end the deployment
+// of who calls: a release with a wrong address of the provider, or a wrong credential, looks no different from a provider that is down or
+// has revoked it, and then no release is needed at once.
 //
 // CodeDeploy takes 10 alarms of a deployment group, so that one alarm, releaseHarm, stands for all of these.
 var stopsRelease = []string{
@@ -93,9 +94,9 @@ var stopsEvery = []string{"StoreRefused"}
 // stopsReleaseOf are the alarms that end the deployment of one function, beside those of every one and its own FunctionErrors and
 // ReleaseErrors.
 var stopsReleaseOf = map[string][]string{
-	accepts:      {"GatewayErrors", "StoreError", "OutboxUnsent"},
+	accepts:      {"GatewayErrors", "StoreError", "OutboxUnsent", "OutboxUnauthorized"},
 	"Authorizer": {"GatewayErrors"},
-	"Worker":     {"DueOld", "OutboxUnsent"},
+	"Worker":     {"DueOld", "OutboxUnsent", "OutboxUnauthorized"},
 	"Relay":      {"StreamLate"},
 	"Webhook":    {"WebhookFailed"},
 }

@@ -166,7 +166,8 @@ func TestAlarmsTakeAReleaseBack(t *testing.T) {
 			}
 		}
 		own := map[string][]string{
-			"Api": {"GatewayErrors", "StoreError", "OutboxUnsent"}, "Authorizer": {"GatewayErrors"}, "Worker": {"DueOld", "OutboxUnsent"}, "Relay": {"StreamLate"}, "Webhook": {"WebhookFailed"},
+			"Api": {"GatewayErrors", "StoreError", "OutboxUnsent", "OutboxUnauthorized"}, "Authorizer": {"GatewayErrors"},
+			"Worker": {"DueOld", "OutboxUnsent", "OutboxUnauthorized"}, "Relay": {"StreamLate"}, "Webhook": {"WebhookFailed"},
 		}
 		for name, group := range groups {
 			function := strings.TrimPrefix(name, "Release")
