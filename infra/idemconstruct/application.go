@@ -267,7 +267,7 @@ func (a *Application) watch(scope constructs.Construct, service string) {
 	}
 	a.Monitor = NewMonitor(scope, "Alarms", MonitorProps{Topic: a.props.AlarmTopic, Service: service, Plain: a.props.Emulated})
 	a.Monitor.Counts(a.API, Counts()...)
-	a.Monitor.Queues(a.Queues, spec.WorkerTimeout)
+	a.Monitor.Queues(a.Queues)
 	a.Monitor.Heartbeats(a.props.scheduledShards())
 	a.Monitor.Backlog()
 	a.Monitor.Stream(reader)

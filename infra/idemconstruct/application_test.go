@@ -312,6 +312,32 @@ func TestNoContainerThatFailsMakesDeadLettersOfWakeUps(t *testing.T) {
 	}
 }
 
+// An alarm on an age that no wake-up reaches would never ring: SQS drops each after an hour, however long its consumer may hide it.
+func TestWakeUpsLateRingsBeforeSQSDropsAWakeUp(t *testing.T) {
+	for _, c := range []struct {
+		props idemconstruct.QueuesProps
+		want  time.Duration
+	}{
+		{idemconstruct.QueuesProps{ConsumerVisibility: time.Minute}, 16 * time.Minute},
+		{idemconstruct.QueuesProps{WorkerTimeout: time.Minute}, 21 * time.Minute},
+		{idemconstruct.QueuesProps{WorkerTimeout: 15 * time.Minute}, 50 * time.Minute},
+		{idemconstruct.QueuesProps{ConsumerVisibility: 12 * time.Hour}, 50 * time.Minute},
+	} {
+		stack := awscdk.NewStack(awscdk.NewApp(&awscdk.AppProps{Outdir: jsii.String(t.TempDir())}), jsii.String("shop"), nil)
+		monitor := idemconstruct.NewMonitor(stack, "Alarms", idemconstruct.MonitorProps{Topic: "arn:aws:sns:eu-central-1:111122223333:oncall", Service: "shop"})
+		monitor.Queues(idemconstruct.NewQueues(stack, "Queues", c.props))
+		var thresholds []any
+		for id, r := range templateOf(t, *assertions.Template_FromStack(stack, nil).ToJSON()).resources {
+			if r.Type == "AWS::CloudWatch::Alarm" && strings.Contains(id, "WakeUpsLate") {
+				thresholds = append(thresholds, r.Properties["Threshold"])
+			}
+		}
+		if len(thresholds) != 1 || thresholds[0] != c.want.Seconds() {
+			t.Errorf("%+v: WakeUpsLate rings at %v s, want %v", c.props, thresholds, c.want.Seconds())
+		}
+	}
+}
+
 // A queue is told of one consumer, and SQS takes the number of receives that follows.
 func TestQueuesAreRefusedWithoutTheirConsumer(t *testing.T) {
 	for name, props := range map[string]idemconstruct.QueuesProps{
