@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
@@ -140,7 +141,7 @@ func (c Config) release(stack awscdk.Stack, functions map[string]deployed, alarm
 	watchHarm(alarms)
 	role := shiftRole(self, functions, shifted)
 	for _, id := range shifted {
-		alarms.Version(id, functions[id].Function, functions[id].live)
+		alarms.Version(id, functions[id].Function, functions[id].live, paceOfVersion(id))
 		awscodedeploy.NewLambdaDeploymentGroup(self, jsii.String(id), &awscodedeploy.LambdaDeploymentGroupProps{
 			Application: application, Alias: functions[id].live, Role: role, DeploymentConfig: c.shift(), Alarms: stopping(id, alarms.Alarms()),
 			AutoRollback: &awscodedeploy.AutoRollbackConfig{
@@ -148,6 +149,15 @@ func (c Config) release(stack awscdk.Stack, functions map[string]deployed, alarm
 			},
 		})
 	}
+}
+
+// paceOfVersion is how often a function's new version is called while it has a tenth of the calls. Sweep and reconciler are called once a
+// minute for each shard: with five shards the new version gets fewer than three calls in five minutes, and could fail at all of them.
+func paceOfVersion(id string) idemconstruct.Pace {
+	if id == "Sweep" || id == "Reconcile" {
+		return idemconstruct.Pace{FailedMin: 1, Period: 10 * time.Minute}
+	}
+	return idemconstruct.Often
 }
 
 // resourceOf is the resource that CloudFormation updates.

@@ -174,6 +174,15 @@ func TestAlarmsRing(t *testing.T) {
 			rings: []data{{"failures": "3 -", "all": "60 -"}},
 			quiet: []data{{"failures": "2 2", "all": "2 2"}, {"failures": "49 49", "all": "1000 1000"}, {}},
 		},
+		// A tenth of the calls of ten minutes: one of each shard a minute.
+		"ReleaseErrorsSweep": {
+			rings: []data{{"failures": "1 -", "all": "1 -"}, {"failures": "- 1", "all": "8 20"}},
+			quiet: []data{{"failures": "0 0", "all": "1 1"}, {"failures": "1 1", "all": "21 21"}, {}},
+		},
+		"ReleaseErrorsReconcile": {
+			rings: []data{{"failures": "1 -", "all": "1 -"}, {"failures": "- 1", "all": "8 20"}},
+			quiet: []data{{"failures": "0 0", "all": "1 1"}, {"failures": "1 1", "all": "21 21"}, {}},
+		},
 		"DriftFound":       one("1 -", "- -"),
 		"DriftFailed":      one("1 -", "- -"),
 		"DriftLate":        one("1 -", "- -"),
