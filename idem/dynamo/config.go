@@ -3,6 +3,7 @@ package dynamo
 import (
 	"fmt"
 	"regexp"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -83,7 +84,7 @@ func New(client *dynamodb.Client, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{client: client, protocol: client.Options().Protocol, cfg: cfg, codec: compressor}, nil
+	return &Store{client: client, protocol: client.Options().Protocol, cfg: cfg, codec: compressor, kept: new(atomic.Int64)}, nil
 }
 
 func (c Config) withDefaults() Config {

@@ -25,7 +25,7 @@ type Store struct {
 	cfg      Config
 	codec    *codec.Codec
 	// kept is the number of shards that the tables keep, where it was read: see CheckShards.
-	kept atomic.Int64
+	kept *atomic.Int64
 }
 
 // Keys of the two tables.
