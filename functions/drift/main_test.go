@@ -47,20 +47,20 @@ func invoked(ctx context.Context, t *testing.T, payload string) (any, error) {
 	return run(ctx, json.RawMessage(payload))
 }
 
-// Fewer shards than rows were written with would miss rows: the function does not start.
-func TestFewerLedgerShardsThanWrittenAreRefusedAtStart(t *testing.T) {
+// A release that has raised the number of shards may be gone back from: the function starts all the same, and reads them too.
+func TestTheFunctionStartsWithFewerLedgerShardsThanWritten(t *testing.T) {
 	s := lambdatest.New(t)
 	if err := (payments.LedgerShards{Client: s.Client, Table: s.Payments, Number: 8}).Record(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for number, refused := range map[string]bool{"4": true, "8": false, "9": false} {
+	for _, number := range []string{"4", "8", "9"} {
 		t.Setenv("LEDGER_SHARDS", number)
 		cfg, err := config.Read[config.DriftJob]()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := handler(t.Context(), cfg); (err != nil) != refused || refused && !strings.Contains(err.Error(), "LEDGER_SHARDS") {
-			t.Errorf("%s shards: %v, refused: %t", number, err, refused)
+		if _, err := handler(t.Context(), cfg); err != nil {
+			t.Errorf("%s shards: %v", number, err)
 		}
 	}
 }

@@ -21,9 +21,6 @@ func handler(ctx context.Context, cfg config.Worker) (lambdaapp.Scheduled, error
 	if err != nil {
 		return nil, err
 	}
-	if err := parts.CheckShards(ctx); err != nil {
-		return nil, err
-	}
 	runner, err := parts.Runner()
 	if err != nil {
 		return nil, err

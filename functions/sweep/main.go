@@ -35,9 +35,6 @@ func handler(ctx context.Context, cfg config.Sweep) (lambdaapp.Scheduled, error)
 	if err := parts.CheckTables(ctx, cfg.Tables); err != nil {
 		return nil, err
 	}
-	if err := parts.CheckShards(ctx); err != nil {
-		return nil, err
-	}
 	runner, err := parts.Runner()
 	if err != nil {
 		return nil, err

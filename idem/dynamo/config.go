@@ -3,6 +3,7 @@ package dynamo
 import (
 	"fmt"
 	"regexp"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -44,7 +45,7 @@ type Config struct {
 	// Shards is the number of partitions that each queue of the sparse indexes is spread over, 1 to 256; default 1. An
 	// index partition takes 1,000 writes per second, and one that is full throttles the table itself. A message enters the
 	// index and leaves it, so have one shard for each 500 messages per second at peak, and some more. It may be raised at any
-	// time, but never lowered: nobody would read a queue's upper shards any more. [Store.CheckShards] refuses that.
+	// time. To lower it again frees nothing: the tables keep the highest number, and what lists looks into as many ([Store.CheckShards]).
 	Shards int
 	// InlineBytesMax is the largest body, after compression, that is stored in the record itself, 1 to 65,536 bytes;
 	// default 4 KiB. Every write of a record, also one whose condition fails, is billed by the size of the stored item.
@@ -83,7 +84,7 @@ func New(client *dynamodb.Client, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{client: client, protocol: client.Options().Protocol, cfg: cfg, codec: compressor}, nil
+	return &Store{client: client, protocol: client.Options().Protocol, cfg: cfg, codec: compressor, kept: new(atomic.Int64)}, nil
 }
 
 func (c Config) withDefaults() Config {

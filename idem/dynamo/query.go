@@ -17,7 +17,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Shards implements outbox.Store.
+// Shards implements outbox.Store: it is Config.Shards, also where [Store.CheckShards] has read that rows lie in more.
 func (s *Store) Shards() int { return s.cfg.Shards }
 
 // queueKey is the sparse index's partition key of an item.
@@ -65,8 +65,8 @@ func queued[Ref any](
 	ctx context.Context, s *Store, in listing, shard int, until time.Time, limit int, cursor string, decode func(*reader) Ref,
 ) (refs []Ref, next string, err error) {
 	doing := fmt.Sprintf("dynamo: %s queued in %s", in.what, in.partition)
-	if shard < 0 || shard >= s.cfg.Shards || limit < 1 || limit > math.MaxInt32 {
-		return nil, "", fmt.Errorf("%s: shard %d of %d, limit %d", doing, shard, s.cfg.Shards, limit)
+	if shard < 0 || shard >= s.listedShards() || limit < 1 || limit > math.MaxInt32 {
+		return nil, "", fmt.Errorf("%s: shard %d of %d, limit %d", doing, shard, s.listedShards(), limit)
 	}
 	partition := item{schema.Queue: stringValue(in.partition)}
 	start, err := in.parseCursor(cursor)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -21,31 +20,28 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// wantRefused holds that a store with this number would miss rows that were written with another.
-func wantRefused(t *testing.T, err error, shards, written int) {
+// wantKept holds that the tables keep a number of shards, once a store was checked.
+func wantKept(t *testing.T, store *dynamo.Store, want int) {
 	t.Helper()
-	var config *idem.ConfigError
-	if !errors.As(err, &config) || config.Field != "Config.Shards" || config.Value != shards ||
-		config.Rule != "must be at least "+strconv.Itoa(written)+", the number that rows were written with" {
-		t.Errorf("%d shards after %d: %v", shards, written, err)
+	if kept, err := store.CheckShards(t.Context()); err != nil || kept != want {
+		t.Errorf("checked with %d shards: %d, %v, want %d", store.Shards(), kept, err, want)
 	}
 }
 
-func TestFewerShardsThanRowsWereWrittenWithAreRefused(t *testing.T) {
+// A release with fewer shards, such as one that was gone back to, is told of the number that rows were written with, and lowers it not.
+func TestTheHighestNumberOfShardsIsKept(t *testing.T) {
 	dynamotest.Each(t, func(t *testing.T, url string) {
 		client := dynamotest.Client(url)
 		tables := createTables(t, client)
-		check := func(shards int) error {
-			return newStore(t, client, tables, dynamo.Config{Shards: shards}).CheckShards(t.Context())
-		}
-		must(t, check(2))
-		must(t, check(2))
-		wantRefused(t, check(1), 1, 2)
+		of := func(shards int) *dynamo.Store { return newStore(t, client, tables, dynamo.Config{Shards: shards}) }
+		wantKept(t, of(2), 2)
+		wantKept(t, of(2), 2)
+		wantKept(t, of(1), 2)
 		later(t, client, tables.Idempotency, "pk", schema.ShardsKey)
-		must(t, check(8))
-		wantRefused(t, check(2), 2, 8)
-		wantRefused(t, check(7), 7, 8)
-		must(t, check(8))
+		wantKept(t, of(8), 8)
+		wantKept(t, of(2), 8)
+		wantKept(t, of(7), 8)
+		wantKept(t, of(8), 8)
 		wantLater(t, stored(t, client, tables.Idempotency, "pk", schema.ShardsKey), "two numbers")
 	})
 }
@@ -61,7 +57,7 @@ func TestAnOperatorsNumberOfShardsIsNotWritten(t *testing.T) {
 		}
 		must(t, of(8).SameShards(t.Context())) // nobody has written with another
 		must(t, of(1).SameShards(t.Context()))
-		must(t, of(8).CheckShards(t.Context()))
+		wantKept(t, of(8), 8)
 		must(t, of(8).SameShards(t.Context()))
 		for _, shards := range []int{1, 7, 9, 256} {
 			err := of(shards).SameShards(t.Context())
@@ -70,16 +66,16 @@ func TestAnOperatorsNumberOfShardsIsNotWritten(t *testing.T) {
 				t.Errorf("%d shards: %v", shards, err)
 			}
 		}
-		must(t, of(8).CheckShards(t.Context()))
+		wantKept(t, of(8), 8)
 	})
 }
 
 func TestTheNumberOfShardsIsReadForOneUnit(t *testing.T) {
 	var b bill
 	store, _, _ := onDynoxide(t, dynamo.Config{Meter: b.meter})
-	must(t, store.CheckShards(t.Context()))
+	wantKept(t, store, 1)
 	b.take()
-	must(t, store.CheckShards(t.Context()))
+	wantKept(t, store, 1)
 	if cost := b.take(); cost != "GetItem 1R" {
 		t.Errorf("it costs %s", cost)
 	}
@@ -95,15 +91,14 @@ func TestOfNumbersOfShardsThatComeAtOnceTheHighestStays(t *testing.T) {
 		for shards := 1; shards <= most; shards++ {
 			store := newStore(t, client, tables, dynamo.Config{Shards: shards})
 			group.Go(func() {
-				err := store.CheckShards(t.Context())
-				if err != nil && !errors.As(err, new(*idem.ConfigError)) {
-					t.Error(err)
+				if kept, err := store.CheckShards(t.Context()); err != nil || kept < store.Shards() {
+					t.Errorf("%d of %d, %v", kept, store.Shards(), err)
 				}
 			})
 		}
 		group.Wait()
-		must(t, newStore(t, client, tables, dynamo.Config{Shards: most}).CheckShards(t.Context()))
-		wantRefused(t, newStore(t, client, tables, dynamo.Config{Shards: most - 1}).CheckShards(t.Context()), most-1, most)
+		wantKept(t, newStore(t, client, tables, dynamo.Config{Shards: most}), most)
+		wantKept(t, newStore(t, client, tables, dynamo.Config{Shards: most - 1}), most)
 	})
 }
 
@@ -113,11 +108,11 @@ func TestALostReplyLeavesTheNumberOfShards(t *testing.T) {
 	tables := createTables(t, client)
 	store := newStore(t, client, tables, dynamo.Config{Shards: 4})
 	faults.Inject("UpdateItem", wirefault.LoseReply)
-	if err := store.CheckShards(t.Context()); meaningOf(err) != unknown {
+	if _, err := store.CheckShards(t.Context()); meaningOf(err) != unknown {
 		t.Errorf("the error means %q: %v", meaningOf(err), err)
 	}
-	wantRefused(t, newStore(t, client, tables, dynamo.Config{Shards: 3}).CheckShards(t.Context()), 3, 4)
-	must(t, store.CheckShards(t.Context()))
+	wantKept(t, newStore(t, client, tables, dynamo.Config{Shards: 3}), 4)
+	wantKept(t, store, 4)
 }
 
 // Nobody knows how many shards to list where the row does not say so.
@@ -130,7 +125,8 @@ func TestAMalformedNumberOfShardsIsAnError(t *testing.T) {
 		}
 		_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tables.Idempotency), Item: it})
 		must(t, err)
-		for _, check := range []func(context.Context) error{store.CheckShards, store.SameShards} {
+		raise := func(ctx context.Context) error { _, err := store.CheckShards(ctx); return err }
+		for _, check := range []func(context.Context) error{raise, store.SameShards} {
 			if err := check(t.Context()); err == nil || errors.As(err, new(*idem.ConfigError)) {
 				t.Errorf("%v: %v", value, err)
 			}
@@ -138,8 +134,8 @@ func TestAMalformedNumberOfShardsIsAnError(t *testing.T) {
 	}
 }
 
-// Raised at any time: rows of before and of after are listed once each, and one of before moves when it is written again. With
-// the number of before, some of after are not.
+// Raised at any time: rows of before and of after are listed once each, and one of before moves when it is written again. A store with the
+// number of before lists its own shards, and the others once it has read that there are any.
 func TestAHigherNumberOfShardsListsRowsOfBefore(t *testing.T) {
 	dynamotest.Each(t, func(t *testing.T, url string) {
 		client := dynamotest.Client(url)
@@ -169,6 +165,17 @@ func TestAHigherNumberOfShardsListsRowsOfBefore(t *testing.T) {
 		if got := queuedOffers(t, before); len(got) >= len(ids) || len(got) < 20 {
 			t.Errorf("2 shards list %d of %d", len(got), len(ids))
 		}
+		if _, _, err := before.QueuedMessages(t.Context(), storage.QueueOffer, 15, base, 1, ""); err == nil {
+			t.Error("a shard is listed that nobody has said to exist")
+		}
+		wantKept(t, after, 16)
+		wantKept(t, before, 16)
+		if got := queuedOffersOf(t, before, 16); !slices.Equal(got, ids) {
+			t.Errorf("2 shards, once checked, list %d of %d", len(got), len(ids))
+		}
+		if _, _, err := before.QueuedRecords(t.Context(), storage.QueueUnknown, 16, base, 1, ""); err == nil {
+			t.Error("a shard is listed that does not exist")
+		}
 		again := first
 		again.Revision, again.Attempts = "again", 1
 		must(t, after.UpdateMessage(t.Context(), again, storage.FenceOfMessage(first)))
@@ -181,8 +188,13 @@ func TestAHigherNumberOfShardsListsRowsOfBefore(t *testing.T) {
 // queuedOffers lists every shard, in order of ids.
 func queuedOffers(t *testing.T, store *dynamo.Store) []storage.MessageID {
 	t.Helper()
+	return queuedOffersOf(t, store, store.Shards())
+}
+
+func queuedOffersOf(t *testing.T, store *dynamo.Store, shards int) []storage.MessageID {
+	t.Helper()
 	var ids []storage.MessageID
-	for shard := range store.Shards() {
+	for shard := range shards {
 		refs, next, err := store.QueuedMessages(t.Context(), storage.QueueOffer, shard, base.Add(time.Hour), 100, "")
 		must(t, err)
 		if next != "" {

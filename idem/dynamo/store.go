@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,14 +16,16 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Store keeps records and messages in DynamoDB. It implements storage.Store and outbox.Store, has no state of
-// its own, and is safe for concurrent use.
+// Store keeps records and messages in DynamoDB. It implements storage.Store and outbox.Store, remembers
+// nothing but how many shards there are, and is safe for concurrent use.
 type Store struct {
 	client *dynamodb.Client
 	// protocol is the client's, which makes requests of inputs.
 	protocol smithyhttp.ClientProtocol
 	cfg      Config
 	codec    *codec.Codec
+	// kept is the number of shards that the tables keep, where it was read: see CheckShards.
+	kept *atomic.Int64
 }
 
 // Keys of the two tables.

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -186,8 +185,7 @@ func (a *Application) SameShards(ctx context.Context) error { return a.rows.Same
 var errNoFunction = errors.New("lambdaapp: " + environment.Function + " = " + environment.Operator + ": an operator's command is no function")
 
 // Handler returns what lambda.Start takes: the handler of the function that the process is. The API function serves api, which the
-// others don't use. The API, the worker and the relay start while the tables don't answer; the sweep and the reconciler start
-// too, and their runs fail until it is known that they have all shards.
+// others don't use. All of them start while the tables don't answer; a run of the sweep or the reconciler then fails.
 func (a *Application) Handler(ctx context.Context, api http.Handler) (lambda.Handler, error) {
 	adapter := awslambda.Config{Logger: a.Logger, RecordTime: cmp.Or(a.cfg.Outbox.ClaimLease, recordTime), FunctionTimeout: a.env.timeout}
 	switch a.env.function {
@@ -214,12 +212,17 @@ func (a *Application) Handler(ctx context.Context, api http.Handler) (lambda.Han
 	if a.env.function == environment.Reconcile {
 		run = Reconcile(runner, a.Logger)
 	}
-	return lambda.NewHandler(a.allShards(run)), nil
+	return lambda.NewHandler(run), nil
 }
 
-// runner is of the application's probes.
+// runner is of the application's probes. It looks into the shards of every release, also of one that was gone back from.
 func (a *Application) runner() (*outbox.Runner, error) {
-	return outbox.NewRunner(a.Worker, a.Engine, a.cfg.Probes)
+	runner, err := outbox.NewRunner(a.Worker, a.Engine, a.cfg.Probes)
+	if err != nil {
+		return nil, err
+	}
+	runner.AdoptShards(a.rows.CheckShards)
+	return runner, nil
 }
 
 // image is the message of an image of the stream.
@@ -231,28 +234,12 @@ func (a *Application) image(_ context.Context, image map[string]types.AttributeV
 	return *m, nil
 }
 
-// recordShards is for the start of what only writes: its number is recorded, so that those who list are refused a lower one. It
-// goes on where that fails, also under a lower number itself: while a deployment raises it, instances of the one before start
-// still, and what they write is listed.
+// recordShards is for the start of what only writes: its number is recorded, so that what lists looks into as many. It goes on where
+// that fails.
 func (a *Application) recordShards(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, shardsTimeout)
 	defer cancel()
-	if err := a.rows.CheckShards(ctx); err != nil {
+	if _, err := a.rows.CheckShards(ctx); err != nil {
 		a.Logger.WarnContext(ctx, "outbox.shards_not_recorded", "error", err)
-	}
-}
-
-// allShards runs nothing before it is known that no shard is missed.
-func (a *Application) allShards(run Scheduled) Scheduled {
-	var checked atomic.Bool
-	return func(ctx context.Context, of Run) (outbox.Report, error) {
-		if !checked.Load() {
-			if err := a.rows.CheckShards(ctx); err != nil {
-				a.Logger.ErrorContext(ctx, "shards not checked", "error", err) // the error is the invocation's
-				return outbox.Report{}, err
-			}
-			checked.Store(true)
-		}
-		return run(ctx, of)
 	}
 }

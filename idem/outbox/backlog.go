@@ -34,6 +34,10 @@ type Backlog struct {
 // counted by then says too little.
 func (r *Runner) Backlog(ctx context.Context) (Backlog, error) {
 	var b Backlog
+	of, err := r.shards(ctx)
+	if err != nil {
+		return b, err
+	}
 	now := r.now()
 	everything := now.Add(backlogAhead)
 	messages := []standing{
@@ -43,7 +47,7 @@ func (r *Runner) Backlog(ctx context.Context) (Backlog, error) {
 	if r.engine == nil {
 		records = nil
 	}
-	for shard := range r.store.Shards() {
+	for shard := range of {
 		for _, s := range messages {
 			if err := stand(ctx, r, &b, s, shard, r.store.QueuedMessages, func(ref storage.MessageRef) time.Time { return ref.At }); err != nil {
 				return Backlog{}, err

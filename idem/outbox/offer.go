@@ -49,7 +49,7 @@ func (d *desk) offering(queue BatchWakeUps) func(context.Context, *round[storage
 			r.count(DecisionNone, err)
 			return o
 		}
-		o.each = max(offerLeast, (d.cfg.WakeUpsMax-waiting)/r.shards)
+		o.each = max(offerLeast, (d.cfg.WakeUpsMax-waiting)/r.of)
 		return o
 	}
 }

@@ -489,3 +489,62 @@ func TestSweepsOfSingleShardsDoTogetherWhatOneDoes(t *testing.T) {
 		}
 	}
 }
+
+// lower is a store of a release that has fewer shards than rows were written with.
+type lower struct {
+	outbox.Store
+	shards int
+}
+
+func (s lower) Shards() int { return s.shards }
+
+// A release that has raised the number of shards may be gone back from. The runs of the one before name its own shards only, and
+// together look into all.
+func TestRunsLookIntoTheShardsOfAReleaseThatWasGoneBackFrom(t *testing.T) {
+	for _, most := range []int{0, 1000} {
+		w := newWorld(t, options{store: memstore.Config{Shards: 16}, config: unread(most)})
+		for range 80 {
+			w.accept()
+		}
+		w.clock.Add(time.Hour)
+		worker, err := outbox.NewWorker(lower{w.store, 6}, w.topics, w.wakes, w.queue)
+		w.ok(err)
+		runner, err := outbox.NewRunner(worker, nil, nil)
+		w.ok(err)
+		kept, unasked := 16, error(nil)
+		runner.AdoptShards(func(context.Context) (int, error) { return kept, unasked })
+		if waits, err := runner.Backlog(t.Context()); err != nil || waits.Due != 80 {
+			t.Errorf("%+v wait, %v, want 80", waits, err)
+		}
+		offered := 0
+		for shard := range 6 {
+			did, err := runner.Sweep(t.Context(), shard)
+			w.ok(err)
+			offered += did.Messages.Offered
+		}
+		if offered != 80 {
+			t.Errorf("%d offered, want 80", offered)
+		}
+		listed := w.store.Count(faulty.QueuedMessages)
+		if _, err := runner.Sweep(t.Context(), 9, 3, 15); err != nil { // 9 and 15 are those that 3 stands for
+			t.Errorf("shards that the kept number has: %v", err)
+		}
+		if lists := w.store.Count(faulty.QueuedMessages) - listed; lists != 2*3 {
+			t.Errorf("%d listings of two queues, want each of three shards once", lists)
+		}
+		if _, err := runner.Sweep(t.Context(), 16); !errors.As(err, new(*idem.ConfigError)) {
+			t.Errorf("a shard that nobody has: %v", err)
+		}
+		kept = 3 // what lists begins before what writes has recorded its own
+		if did, err := runner.Sweep(t.Context(), 5); err != nil {
+			t.Errorf("a shard of its own: %+v, %v", did, err)
+		}
+		unasked = errDown
+		if did, err := runner.Sweep(t.Context()); !errors.Is(err, errDown) || did != (outbox.Report{}) || w.logged("idempotency.sweep_failed") != 1 {
+			t.Errorf("without the number: %+v, %v", did, err)
+		}
+		if _, err := runner.Backlog(t.Context()); !errors.Is(err, errDown) {
+			t.Errorf("without the number something is counted: %v", err)
+		}
+	}
+}

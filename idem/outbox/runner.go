@@ -27,6 +27,8 @@ type Runner struct {
 	worker *Worker
 	engine *idem.Engine
 	probes map[string]Probe
+	// kept tells how many shards rows lie in; nil: as many as the store has.
+	kept func(context.Context) (int, error)
 
 	offers, deaths, doubts *walk[storage.MessageRef]
 	leases, unknowns       *walk[storage.RecordRef]
@@ -70,6 +72,27 @@ func NewRunner(worker *Worker, engine *idem.Engine, probes map[string]Probe) (*R
 		return nil, err
 	}
 	return r, nil
+}
+
+// AdoptShards has the runner ask before each run how many shards rows lie in, and look into as many where they are more than the store
+// has: a release that has raised the number may have been gone back from. Each named shard of a run then stands also for those that
+// follow it in steps of the store's number, so that the runs of one schedule together miss none. kept is dynamo.Store.CheckShards, or
+// does what it does; a run whose call fails looks at nothing, and returns the error. Call AdoptShards before the first run.
+func (r *Runner) AdoptShards(kept func(context.Context) (int, error)) { r.kept = kept }
+
+// shards is how many shards rows lie in.
+func (r *Runner) shards(ctx context.Context) (int, error) {
+	own := r.store.Shards()
+	if r.kept == nil {
+		return own, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.StoreTimeout)
+	defer cancel()
+	kept, err := r.kept(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("outbox: how many shards there are: %w", err)
+	}
+	return max(own, kept), nil
 }
 
 // promised refuses what would show only once a record is unknown: an operation that declares a probe and has none, and a probe by a
@@ -147,7 +170,7 @@ func recordWalk(d *desk, event string, lookTime time.Duration, queue string, how
 // walkOf is a walk through a queue with the desk's bounds; what fails is logged under the event.
 func walkOf[Ref any](d *desk, event string, lookTime time.Duration, queue string, how laned[Ref]) *walk[Ref] {
 	return &walk[Ref]{
-		cfg: d.cfg, places: d.store, shards: d.store.Shards(), queue: queue, page: d.cfg.SweepPage, lookTime: lookTime, begin: how.begin, wraps: true,
+		cfg: d.cfg, places: d.store, queue: queue, page: d.cfg.SweepPage, lookTime: lookTime, begin: how.begin, wraps: true,
 		failed: func(ctx context.Context, err error, about any) { d.unlooked(ctx, event, err, about) },
 	}
 }
@@ -159,10 +182,10 @@ func walkOf[Ref any](d *desk, event string, lookTime time.Duration, queue string
 // message that is due, and leaves what must be decided about it to the worker that receives the wake-up.
 //
 // shards are those of the queues that it looks into, each once; without any it looks into all. Runs for different shards may go
-// on beside each other, in any processes.
+// on beside each other, in any processes. Which a named one stands for, [Runner.AdoptShards] says.
 //
-// It returns an error where no shard of one of these queues could be listed, or not each of those that it names; and an
-// [*idem.ConfigError] for a shard that does not exist or is named twice.
+// It returns an error where no shard of one of these queues could be listed, or not each of those that it names, or where it is not
+// known how many there are; and an [*idem.ConfigError] for a shard that does not exist or is named twice.
 func (r *Runner) Sweep(ctx context.Context, shards ...int) (Report, error) {
 	return r.tracedRun(ctx, spanSweep, shards, r.leases, r.deaths, r.offers)
 }
@@ -177,18 +200,24 @@ func (r *Runner) Reconcile(ctx context.Context, shards ...int) (Report, error) {
 	return r.tracedRun(ctx, spanReconcile, shards, r.unknowns, r.doubts)
 }
 
-// chosen are the shards that a run looks into.
-func (r *Runner) chosen(shards []int) ([]int, error) {
-	count := r.store.Shards()
-	if len(shards) == 0 {
-		for shard := range count {
+// chosen are the shards, of so many, that a run looks into.
+func (r *Runner) chosen(named []int, of int) (shards []int, err error) {
+	if len(named) == 0 {
+		for shard := range of {
 			shards = append(shards, shard)
 		}
 		return shards, nil
 	}
-	sorted := slices.Sorted(slices.Values(shards))
-	if sorted[0] < 0 || sorted[len(sorted)-1] >= count || len(slices.Compact(sorted)) < len(shards) {
-		return nil, &idem.ConfigError{Field: "shards", Value: shards, Rule: fmt.Sprintf("must be 0 to %d, each once: the store has %d shards", count-1, count)}
+	sorted := slices.Sorted(slices.Values(named))
+	if sorted[0] < 0 || sorted[len(sorted)-1] >= of || len(slices.Compact(sorted)) < len(named) {
+		return nil, &idem.ConfigError{Field: "shards", Value: named, Rule: fmt.Sprintf("must be 0 to %d, each once: the store has %d shards", of-1, of)}
+	}
+	for _, shard := range named {
+		for ; shard < of; shard += r.store.Shards() {
+			if !slices.Contains(shards, shard) {
+				shards = append(shards, shard)
+			}
+		}
 	}
 	return shards, nil
 }
@@ -200,16 +229,21 @@ func (r *Runner) run(
 	ctx context.Context, shards []int, records *walk[storage.RecordRef], messages ...*walk[storage.MessageRef],
 ) (did Report, err error) {
 	each := len(shards) > 0
-	if shards, err = r.chosen(shards); err != nil {
+	of, err := r.shards(ctx)
+	if err != nil {
+		records.failed(ctx, err, "all")
+		return did, err
+	}
+	if shards, err = r.chosen(shards, of); err != nil {
 		return did, err
 	}
 	counts, errs := make([]Counts, len(messages)), make([]error, len(messages)+1)
 	var runs []func()
 	if r.engine != nil {
-		runs = append(runs, func() { did.Records, errs[len(messages)] = records.run(ctx, shards, each) })
+		runs = append(runs, func() { did.Records, errs[len(messages)] = records.run(ctx, shards, of, each) })
 	}
 	for i, queue := range messages {
-		runs = append(runs, func() { counts[i], errs[i] = queue.run(ctx, shards, each) })
+		runs = append(runs, func() { counts[i], errs[i] = queue.run(ctx, shards, of, each) })
 	}
 	var beside sync.WaitGroup
 	first := int(r.begun.Add(1)-1) % len(runs)

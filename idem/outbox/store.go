@@ -33,7 +33,8 @@ type Store interface {
 	Place(ctx context.Context, name string) (cursor string, err error)
 	// SetPlace sets the cursor, whatever is stored; "" is none. Names are letters, digits and dots.
 	SetPlace(ctx context.Context, name, cursor string) error
-	// Shards is the number of shards that each queue has, numbered from 0.
+	// Shards is the number of shards of each queue that rows are written into, numbered from 0. A store that knows of more, which
+	// another release has written into, lists those too ([Runner.AdoptShards]).
 	Shards() int
 }
 

@@ -20,7 +20,6 @@ type walk[Ref any] struct {
 	// places keep where runs stopped, under the name and the shard.
 	places places
 	name   string
-	shards int
 	list   list[Ref]
 	queue  string
 	// page is how many are listed at once.
@@ -76,6 +75,8 @@ type page[Ref any] struct {
 // round is one run of a walk.
 type round[Ref any] struct {
 	*walk[Ref]
+	// of is how many shards the queue has.
+	of int
 
 	mu  sync.Mutex
 	did Counts
@@ -89,11 +90,11 @@ type round[Ref any] struct {
 	unlisted []error
 }
 
-// run takes once what is due in the shards, within the bounds and the context's deadline: in each shard from where the last run
+// run takes once what is due in the shards, of so many, within the bounds and the context's deadline: in each shard from where the last run
 // stopped to the end and, where the walk wraps, what lies before. It returns an error where none of the shards could be listed, or, if each
 // of them must be, where one could not.
-func (w *walk[Ref]) run(ctx context.Context, shards []int, each bool) (Counts, error) {
-	r := &round[Ref]{walk: w, stops: map[int]page[Ref]{}, held: map[int]page[Ref]{}, kept: map[int]string{}, since: map[int]time.Time{}}
+func (w *walk[Ref]) run(ctx context.Context, shards []int, of int, each bool) (Counts, error) {
+	r := &round[Ref]{walk: w, of: of, stops: map[int]page[Ref]{}, held: map[int]page[Ref]{}, kept: map[int]string{}, since: map[int]time.Time{}}
 	shards = w.turned(shards)
 	to := w.begin(ctx, r)
 	var behind []page[Ref]

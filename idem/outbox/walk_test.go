@@ -73,7 +73,7 @@ func (x *index) walk(page, most int) *noted {
 	n.walk = &walk[int]{
 		cfg:  Config{SweepPage: page, SweepMax: most, SweepConcurrency: 1, StoreTimeout: time.Second, Now: time.Now},
 		page: page, places: x, name: "numbers",
-		shards: len(x.shards), list: x.list, at: place, wraps: true, lookTime: 2 * time.Second,
+		list: x.list, at: place, wraps: true, lookTime: 2 * time.Second,
 		begin: func(ctx context.Context, r *round[int]) taker[int] { return n.how.begin(ctx, r) },
 		failed: func(_ context.Context, _ error, about any) {
 			n.mu.Lock()
@@ -88,7 +88,7 @@ func (x *index) walk(page, most int) *noted {
 func (n *noted) anotherProcess() {
 	old := n.walk
 	n.walk = &walk[int]{
-		cfg: old.cfg, page: old.page, places: old.places, name: old.name, shards: old.shards, list: old.list, at: old.at, wraps: old.wraps, lookTime: old.lookTime,
+		cfg: old.cfg, page: old.page, places: old.places, name: old.name, list: old.list, at: old.at, wraps: old.wraps, lookTime: old.lookTime,
 		begin: old.begin, failed: old.failed,
 	}
 }
@@ -132,7 +132,7 @@ func (n *noted) look(ctx context.Context, _ string, number int) (Decision, error
 // run walks once, and returns what was seen in that run.
 func (n *noted) run(ctx context.Context) ([]int, Counts, error) {
 	n.seen, n.failed = nil, nil
-	did, err := n.walk.run(ctx, n.all(), false)
+	did, err := n.walk.run(ctx, n.all(), len(n.index.shards), false)
 	return n.seen, did, err
 }
 
@@ -323,7 +323,7 @@ func TestAWalkTellsOfShardsThatFail(t *testing.T) {
 		t.Errorf("all down: %+v, %v", did, err)
 	}
 	x.down = []int{2}
-	if did, err := w.walk.run(t.Context(), []int{1, 2}, true); did != (Counts{Skipped: 1, Errors: 1}) || !errors.Is(err, errUnlisted) {
+	if did, err := w.walk.run(t.Context(), []int{1, 2}, len(x.shards), true); did != (Counts{Skipped: 1, Errors: 1}) || !errors.Is(err, errUnlisted) {
 		t.Errorf("one down of those that must be listed: %+v, %v", did, err)
 	}
 }

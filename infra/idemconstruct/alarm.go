@@ -176,10 +176,11 @@ func (m *Monitor) AnyOf(id, description string, some ...Count) {
 	m.described(nil, spec.AnyOf(id, description, some...))
 }
 
-// Version watches the version of a function that its alias moves to, while it has a part of the calls only.
-func (m *Monitor) Version(id string, f awslambda.IFunction, alias awslambda.Alias) {
+// Version watches the version of a function that its alias moves to, while it has a part of the calls only: p is how often that is called
+// then.
+func (m *Monitor) Version(id string, f awslambda.IFunction, alias awslambda.Alias, p Pace) {
 	const function, live, version = spec.Resource("function"), spec.Resource("alias"), spec.Resource("version")
 	m.described(names{
 		function: f.FunctionName(), live: awscdk.Fn_Join(jsii.String(":"), &[]*string{f.FunctionName(), alias.AliasName()}), version: alias.Version().Version(),
-	}, spec.VersionErrors(id, function, live, version))
+	}, spec.VersionErrors(id, function, live, version, p))
 }

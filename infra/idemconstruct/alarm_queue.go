@@ -11,8 +11,8 @@ import (
 )
 
 // Queues watches the queues themselves.
-func (m *Monitor) Queues(queues *Queues, workerTimeout time.Duration) {
-	m.described(names{spec.DeadLetter: queues.DeadLetter.QueueName(), spec.WakeUps: queues.WakeUps.QueueName()}, spec.QueueAlarms(workerTimeout)...)
+func (m *Monitor) Queues(queues *Queues) {
+	m.described(names{spec.DeadLetter: queues.DeadLetter.QueueName(), spec.WakeUps: queues.WakeUps.QueueName()}, spec.QueueAlarms(queues.hidden)...)
 }
 
 // Options are the statistic and period of a metric that AWS makes.

@@ -34,8 +34,14 @@ type ApplicationProps struct {
 	AlarmTopic string
 	// Architecture of the binaries. Default ARM_64; where Emulated, this machine's.
 	Architecture awslambda.Architecture
-	// Environment has variables of the application's own, for all functions. Default: none.
+	// Environment has variables of the application's own, for all functions: no secrets. Each value stands in the template, and with
+	// Operators it is an output of the stack, which many may read. Default: none.
 	Environment map[string]string
+	// ScopeSecret is the name or the whole ARN of a secret in AWS Secrets Manager: what the names of records are keyed with
+	// (idem.Config.ScopeSecret). The API function finds the name in SCOPE_SECRET_ID and may read the secret, and so may operators who
+	// read; the application reads it itself, before lambdaapp.New. The other functions need none. A secret under a KMS key of your own needs that
+	// key's policy to let them decrypt. It can't be added after the first request. Default: none.
+	ScopeSecret string
 	// Shards is how many partitions the queues of the indexes are spread over, 1 to 256: 500 messages a second fill one. It may be
 	// raised, never lowered. Default 8.
 	Shards int
@@ -57,8 +63,8 @@ type ApplicationProps struct {
 	// Tables are the choices for the tables. Default: for production.
 	Tables TablesProps
 	// Operators adds what the application's idemctl needs (package awsctl): the log of what operators change, a managed policy to read
-	// and one to change, and outputs of the stack that have the values of its variables, Environment's too. One application of a stack
-	// may have them. Default: none.
+	// and one to change, and outputs of the stack that have the values of its variables, every one of Environment's too. One
+	// application of a stack may have them. Default: none.
 	Operators bool
 	// Emulated is for an emulator: everything goes with the stack, alarms on expressions and the dashboard are left out, and one
 	// call of sweep and reconciler a minute looks into all shards.
@@ -140,6 +146,9 @@ func (p ApplicationProps) check(functions []spec.Function) {
 	if p.Shards < 1 || p.Shards > shardsMax {
 		refuse("Shards", p.Shards, "1 to 256")
 	}
+	if !spec.SecretForm.MatchString(p.ScopeSecret) { // which may be the secret itself
+		refuse("ScopeSecret", "…", spec.SecretRule)
+	}
 	if n := p.WorkerConcurrency; n != 0 && (n < 2 || n > 1000) {
 		refuse("WorkerConcurrency", n, "2 to 1000, or 0 for no bound")
 	}
@@ -175,6 +184,9 @@ func (a *Application) function(scope constructs.Construct, f spec.Function, serv
 	self := constructs.NewConstruct(scope, jsii.String(strings.ToUpper(f.Role[:1])+f.Role[1:]))
 	logs := awslogs.NewLogGroup(self, jsii.String("Logs"), a.props.logGroup())
 	statements := append(allow(f.Permissions, a.arn), Allow([]string{"logs:CreateLogStream", "logs:PutLogEvents"}, logs.LogGroupArn()))
+	if f.Role == environment.API && a.props.ScopeSecret != "" {
+		statements = append(statements, a.props.readScopeSecret())
+	}
 	role := awsiam.NewRole(self, jsii.String("Role"), &awsiam.RoleProps{
 		AssumedBy: awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
 		InlinePolicies: &map[string]awsiam.PolicyDocument{
@@ -202,6 +214,15 @@ func (a *Application) function(scope constructs.Construct, f spec.Function, serv
 	return made
 }
 
+// readScopeSecret allows to read the secret. An ARN ends with six characters that are not in the name.
+func (p ApplicationProps) readScopeSecret() awsiam.PolicyStatement {
+	arn := p.ScopeSecret
+	if !strings.HasPrefix(arn, "arn:") {
+		arn = "arn:" + *awscdk.Aws_PARTITION() + ":secretsmanager:" + *awscdk.Aws_REGION() + ":" + *awscdk.Aws_ACCOUNT_ID() + ":secret:" + arn + "-??????"
+	}
+	return Allow([]string{"secretsmanager:GetSecretValue"}, jsii.String(arn))
+}
+
 func (p ApplicationProps) code(role string) awslambda.Code {
 	if own := p.Codes[role]; own != nil {
 		return own
@@ -227,7 +248,7 @@ func (a *Application) arn(of spec.Resource) *string {
 
 // environment is what package lambdaapp reads.
 func (a *Application) environment(f spec.Function, service string) map[string]*string {
-	return map[string]*string{
+	variables := map[string]*string{
 		environment.Function:           jsii.String(f.Role),
 		environment.IdempotencyTable:   a.Tables.Idempotency.TableName(),
 		environment.OutboxTable:        a.Tables.Outbox.TableName(),
@@ -238,6 +259,10 @@ func (a *Application) environment(f spec.Function, service string) map[string]*s
 		environment.MetricsNamespace:   jsii.String(metric.Namespace),
 		environment.MetricsService:     jsii.String(service),
 	}
+	if f.Role == environment.API && a.props.ScopeSecret != "" {
+		variables[environment.ScopeSecretID] = jsii.String(a.props.ScopeSecret)
+	}
+	return variables
 }
 
 func (a *Application) delivery() DeliveryProps {
@@ -267,7 +292,7 @@ func (a *Application) watch(scope constructs.Construct, service string) {
 	}
 	a.Monitor = NewMonitor(scope, "Alarms", MonitorProps{Topic: a.props.AlarmTopic, Service: service, Plain: a.props.Emulated})
 	a.Monitor.Counts(a.API, Counts()...)
-	a.Monitor.Queues(a.Queues, spec.WorkerTimeout)
+	a.Monitor.Queues(a.Queues)
 	a.Monitor.Heartbeats(a.props.scheduledShards())
 	a.Monitor.Backlog()
 	a.Monitor.Stream(reader)

@@ -47,6 +47,8 @@ var (
 	// offers is what a sweep needs with outbox.Config.WakeUpsMax.
 	offers   = "Allow sqs:GetQueueAttributes on QueuesWakeUps.Arn"
 	consumes = "Allow sqs:DeleteMessage sqs:GetQueueAttributes sqs:ReceiveMessage on QueuesWakeUps.Arn"
+	// readsScopeSecret is what an API needs that keys the names of records.
+	readsScopeSecret = "Allow secretsmanager:GetSecretValue on arn:AWS::Partition:secretsmanager:AWS::Region:AWS::AccountId:secret:shop/scopes-??????"
 )
 
 func TestEachRoleMayDoWhatItNeedsAndNoMore(t *testing.T) {
@@ -67,6 +69,12 @@ func TestEachRoleMayDoWhatItNeedsAndNoMore(t *testing.T) {
 			"Sweep":     append(slices.Clone(sweeps), offers, logs("Sweep")),
 			"Reconcile": append(slices.Clone(sweeps), logs("Reconcile")),
 			"Relay":     append(slices.Clone(streams), delivers[2], delivers[3], logs("Relay")),
+		}},
+		"a scope secret": {idemconstruct.ApplicationProps{ScopeSecret: "shop/scopes"}, map[string][]string{
+			"Api":       append(slices.Clone(executes), readsScopeSecret, logs("Api")),
+			"Worker":    append(slices.Concat(delivers, streams), consumes, logs("Worker")),
+			"Sweep":     append(slices.Clone(sweeps), offers, logs("Sweep")),
+			"Reconcile": append(slices.Clone(sweeps), logs("Reconcile")),
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -221,16 +229,17 @@ func TestApplicationRefusesWrongPropertiesByName(t *testing.T) {
 	stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("shop"), nil)
 	code := awslambda.Code_FromAsset(jsii.String(t.TempDir()), nil)
 	for want, props := range map[string]idemconstruct.ApplicationProps{
-		"ApplicationProps.Code":                                      {AlarmTopic: "none"},
-		"ApplicationProps.AlarmTopic":                                {Code: code},
-		"ApplicationProps.Shards = 257":                              {Code: code, AlarmTopic: "none", Shards: 257},
-		"ApplicationProps.WorkerConcurrency":                         {Code: code, AlarmTopic: "none", WorkerConcurrency: 1},
-		"ApplicationProps.Reserved[relay]":                           {Code: code, AlarmTopic: "none", Reserved: map[string]int{"relay": 3}},
-		"ApplicationProps.Reserved[worker] = 51: must be 52 or more": {Code: code, AlarmTopic: "none", Reserved: map[string]int{"worker": 51}},
-		"ApplicationProps.Reserved[worker] = 30: must be 31 or more": {Code: code, AlarmTopic: "none", Relay: true, WorkerConcurrency: 21, Reserved: map[string]int{"worker": 30}},
-		"ApplicationProps.WorkerBatch = 9: must be 10 to 40":         {Code: code, AlarmTopic: "none", WorkerBatch: 9},
-		"ApplicationProps.Reserved[sweep] = 7: must be 8 or more":    {Code: code, AlarmTopic: "none", Reserved: map[string]int{"sweep": 7}},
-		"ApplicationProps.Codes[wroker]":                             {Code: code, AlarmTopic: "none", Codes: map[string]awslambda.Code{"wroker": code}},
+		"ApplicationProps.Code":              {AlarmTopic: "none"},
+		"ApplicationProps.AlarmTopic":        {Code: code},
+		"ApplicationProps.Shards = 257":      {Code: code, AlarmTopic: "none", Shards: 257},
+		"ApplicationProps.WorkerConcurrency": {Code: code, AlarmTopic: "none", WorkerConcurrency: 1},
+		"ApplicationProps.ScopeSecret = …: must be the name or the whole ARN of a secret": {Code: code, AlarmTopic: "none", ScopeSecret: "the secret itself!"},
+		"ApplicationProps.Reserved[relay]":                                                {Code: code, AlarmTopic: "none", Reserved: map[string]int{"relay": 3}},
+		"ApplicationProps.Reserved[worker] = 51: must be 52 or more":                      {Code: code, AlarmTopic: "none", Reserved: map[string]int{"worker": 51}},
+		"ApplicationProps.Reserved[worker] = 30: must be 31 or more":                      {Code: code, AlarmTopic: "none", Relay: true, WorkerConcurrency: 21, Reserved: map[string]int{"worker": 30}},
+		"ApplicationProps.WorkerBatch = 9: must be 10 to 40":                              {Code: code, AlarmTopic: "none", WorkerBatch: 9},
+		"ApplicationProps.Reserved[sweep] = 7: must be 8 or more":                         {Code: code, AlarmTopic: "none", Reserved: map[string]int{"sweep": 7}},
+		"ApplicationProps.Codes[wroker]":                                                  {Code: code, AlarmTopic: "none", Codes: map[string]awslambda.Code{"wroker": code}},
 	} {
 		func() {
 			defer func() {
@@ -309,6 +318,32 @@ func TestNoContainerThatFailsMakesDeadLettersOfWakeUps(t *testing.T) {
 	}
 	if redriven != 1 {
 		t.Errorf("%d queues have dead letters, want 1", redriven)
+	}
+}
+
+// An alarm on an age that no wake-up reaches would never ring: SQS drops each after an hour, however long its consumer may hide it.
+func TestWakeUpsLateRingsBeforeSQSDropsAWakeUp(t *testing.T) {
+	for _, c := range []struct {
+		props idemconstruct.QueuesProps
+		want  time.Duration
+	}{
+		{idemconstruct.QueuesProps{ConsumerVisibility: time.Minute}, 16 * time.Minute},
+		{idemconstruct.QueuesProps{WorkerTimeout: time.Minute}, 21 * time.Minute},
+		{idemconstruct.QueuesProps{WorkerTimeout: 15 * time.Minute}, 50 * time.Minute},
+		{idemconstruct.QueuesProps{ConsumerVisibility: 12 * time.Hour}, 50 * time.Minute},
+	} {
+		stack := awscdk.NewStack(awscdk.NewApp(&awscdk.AppProps{Outdir: jsii.String(t.TempDir())}), jsii.String("shop"), nil)
+		monitor := idemconstruct.NewMonitor(stack, "Alarms", idemconstruct.MonitorProps{Topic: "arn:aws:sns:eu-central-1:111122223333:oncall", Service: "shop"})
+		monitor.Queues(idemconstruct.NewQueues(stack, "Queues", c.props))
+		var thresholds []any
+		for id, r := range templateOf(t, *assertions.Template_FromStack(stack, nil).ToJSON()).resources {
+			if r.Type == "AWS::CloudWatch::Alarm" && strings.Contains(id, "WakeUpsLate") {
+				thresholds = append(thresholds, r.Properties["Threshold"])
+			}
+		}
+		if len(thresholds) != 1 || thresholds[0] != c.want.Seconds() {
+			t.Errorf("%+v: WakeUpsLate rings at %v s, want %v", c.props, thresholds, c.want.Seconds())
+		}
 	}
 }
 

@@ -96,7 +96,7 @@ func containers(stack awscdk.Stack, task awsiam.Role, alarmTopic string) {
 
 	monitor := idemconstruct.NewMonitor(stack, "Alarms", idemconstruct.MonitorProps{Topic: alarmTopic, Service: "shop"})
 	monitor.Counts(nil, idemconstruct.Counts()...)
-	monitor.Queues(queues, visibility)
+	monitor.Queues(queues)
 	monitor.Heartbeats(0) // one round a minute is enough, of whichever container
 	monitor.Backlog()
 	monitor.Table("Idempotency", tables.Idempotency, schema.Idempotency().Index.Name)

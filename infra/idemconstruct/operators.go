@@ -36,7 +36,11 @@ func (a *Application) operate(scope constructs.Construct) {
 	})
 	a.Operators = &Operators{Construct: self, Audit: log}
 	if !a.props.Emulated {
-		a.Operators.Read = a.policy("Read", "idemctl: inspect, list, audit, console. Changes nothing.", log.OperatorReadStatements(a.Tables))
+		reads := log.OperatorReadStatements(a.Tables)
+		if a.props.ScopeSecret != "" {
+			reads = append(reads, a.props.readScopeSecret())
+		}
+		a.Operators.Read = a.policy("Read", "idemctl: inspect, list, audit, console. Changes nothing.", reads)
 		a.Operators.Change = a.policy("Change", "idemctl --write, beside the policy for reading.", log.OperatorWriteStatements(a.Tables, a.Queues))
 	}
 	for _, of := range []struct {
@@ -51,6 +55,9 @@ func (a *Application) operate(scope constructs.Construct) {
 		{environment.AuditTable, log.Table.TableName()},
 	} {
 		a.output(outputOf(of.variable), of.value)
+	}
+	if a.props.ScopeSecret != "" {
+		a.output(outputOf(environment.ScopeSecretID), jsii.String(a.props.ScopeSecret))
 	}
 	for _, variable := range slices.Sorted(maps.Keys(a.props.Environment)) {
 		a.output(outputOf(variable), jsii.String(a.props.Environment[variable]))

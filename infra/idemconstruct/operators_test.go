@@ -99,6 +99,40 @@ func TestOperatorsOutputs(t *testing.T) {
 	}
 }
 
+// A secret is named, and never an output or a variable itself: the API and those who look may read it, nobody else.
+func TestAScopeSecretIsNamedAndNotShown(t *testing.T) {
+	const arn = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:shop/scopes-AbCdEf"
+	for named, read := range map[string]string{arn: "Allow secretsmanager:GetSecretValue on " + arn, "shop/scopes": readsScopeSecret} {
+		made := operated(t, idemconstruct.ApplicationProps{ScopeSecret: named})
+		outputs := made.document["Outputs"].(map[string]any)
+		if got := plain(outputs["ScopeSecretId"].(map[string]any)["Value"]); got != named {
+			t.Errorf("the output ScopeSecretId is %s, want %s", got, named)
+		}
+		told, may := map[string]any{}, map[string]string{}
+		for id, r := range made.resources {
+			name := plain(map[string]any{"Ref": id})
+			switch r.Type {
+			case "AWS::Lambda::Function":
+				if value, ok := r.Properties["Environment"].(map[string]any)["Variables"].(map[string]any)["SCOPE_SECRET_ID"]; ok {
+					told[name] = value
+				}
+			case "AWS::IAM::ManagedPolicy":
+				for _, statement := range list(r.Properties["PolicyDocument"].(map[string]any)["Statement"]) {
+					if s := statement.(map[string]any); strings.HasPrefix(fmt.Sprint(s["Action"]), "secretsmanager:") {
+						may[name] = fmt.Sprint(s["Effect"], " ", s["Action"], " on ", plain(s["Resource"]))
+					}
+				}
+			}
+		}
+		if len(told) != 1 || told["ApiFunction"] != named {
+			t.Errorf("%s: told %v", named, told)
+		}
+		if len(may) != 1 || may["OperatorsRead"] != read {
+			t.Errorf("%s: %v", named, may)
+		}
+	}
+}
+
 // A variable whose name its output can't tell is refused before anything is made.
 func TestOperatorsRefuseVariablesThatNoOutputNames(t *testing.T) {
 	stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("shop"), nil)

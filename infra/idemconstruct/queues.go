@@ -42,6 +42,8 @@ type Queues struct {
 	// DeadLetter receives copies of dead messages, what the stream gave up, and wake-ups that somebody received too often: a worker or
 	// a container that fails makes none of them, see spec.ReceivesMax.
 	DeadLetter awssqs.Queue
+	// hidden is for how long a wake-up is hidden when its consumer has received it.
+	hidden time.Duration
 }
 
 // NewQueues adds both queues to scope under id. They are encrypted and refuse plain HTTP. It panics at props that say no consumer, or two.
@@ -73,7 +75,7 @@ func NewQueues(scope constructs.Construct, id string, props QueuesProps) *Queues
 		RemovalPolicy:       awscdk.RemovalPolicy_DESTROY,
 	})
 	lint.Accept(dead, map[string]string{"Serverless-SQSRedrivePolicy": "This is the dead-letter queue: an operator empties it."})
-	return &Queues{Construct: self, WakeUps: wakeUps, DeadLetter: dead}
+	return &Queues{Construct: self, WakeUps: wakeUps, DeadLetter: dead, hidden: hidden}
 }
 
 // hidden is for how long a wake-up is hidden from others at least when its consumer has received it.

@@ -73,7 +73,7 @@ func Alarms(functions []Function, rules []Resource, recordsIndex, messagesIndex 
 		all = append(all, c.Alarm(FunctionOf(environment.API)))
 	}
 	reader := functions[slices.IndexFunc(functions, func(f Function) bool { return f.ReadsStream() })]
-	all = slices.Concat(all, QueueAlarms(WorkerTimeout), Heartbeats(Shards), Backlog(), []Alarm{StreamLate(FunctionOf(reader.Role))})
+	all = slices.Concat(all, QueueAlarms(Visibility(WorkerTimeout, BatchRecords)), Heartbeats(Shards), Backlog(), []Alarm{StreamLate(FunctionOf(reader.Role))})
 	for _, f := range functions {
 		all = append(all, FunctionAlarms(f.ConstructID(), FunctionOf(f.Role), Often)...)
 	}

@@ -65,14 +65,14 @@ func FunctionAlarms(id string, function Resource, p Pace) []Alarm {
 // VersionErrors is on the invocations of one version, by an alias that shifts to it: while it has a part of the calls only, its failures
 // are few among all, and all of it may fail without an alarm on the function. Lambda counts by version for such an alias. alias is
 // "function:alias".
-func VersionErrors(id string, function, alias, version Resource) Alarm {
-	a := FunctionAlarms(id, function, Often)[0]
+func VersionErrors(id string, function, alias, version Resource, p Pace) Alarm {
+	a := FunctionAlarms(id, function, p)[0]
 	for i := range a.Metrics {
 		a.Metrics[i].Dimensions = []Dimension{{Name: "FunctionName", Of: function}, {Name: "Resource", Of: alias}, {Name: "ExecutedVersion", Of: version}}
 	}
 	a.ID, a.Runbook = "ReleaseErrors"+id, "ReleaseErrors"
 	a.Description = fmt.Sprintf("At least %d %% of the calls of the newest version of the function %s within %v minutes, and at least %d, failed or ran out of time. It takes the version back.",
-		FailedPercentMax, id, Often.Period.Minutes(), Often.FailedMin)
+		FailedPercentMax, id, p.Period.Minutes(), p.FailedMin)
 	return a
 }
 

@@ -5,16 +5,19 @@ import "time"
 const (
 	// wakeUpDelayMax is the longest delay that SQS has.
 	wakeUpDelayMax = 15 * time.Minute
+	// wakeUpAgeLeft is how long before SQS drops a wake-up somebody is told at the latest that it waits.
+	wakeUpAgeLeft = 10 * time.Minute
 	// deadLetterAgeMax is half of the time after which SQS drops a dead letter.
 	deadLetterAgeMax = 7 * 24 * time.Hour
 )
 
-// QueueAlarms are on the queues themselves, whose metrics are SQS's. Each rings in two of three minutes: a single one may
-// be a restart's.
-func QueueAlarms(workerTimeout time.Duration) []Alarm {
-	// Older than any wake-up gets that is only waiting: and one visibility time-out after a worker that died. A wake-up that a worker takes
+// QueueAlarms are on the queues themselves, whose metrics are SQS's, where a wake-up is hidden for so long when its consumer has received
+// it. Each rings in two of three minutes: a single one may be a restart's.
+func QueueAlarms(hidden time.Duration) []Alarm {
+	// Older than any wake-up gets that is only waiting: and one visibility time-out after a worker that died. None gets older than SQS keeps
+	// it, though it may be hidden for longer. A wake-up that a worker takes
 	// and fails to deliver is not seen here: SQS leaves those out that were received three times. DueOld is for them.
-	wakeUpAgeMax := wakeUpDelayMax + Visibility(workerTimeout, BatchRecords)
+	wakeUpAgeMax := min(wakeUpDelayMax+hidden, WakeUpRetention-wakeUpAgeLeft)
 	alarms := []Alarm{
 		{
 			ID: "DeadLetters", Metrics: []Metric{ofQueue(DeadLetter, "ApproximateNumberOfMessagesVisible")}, Threshold: 1,

@@ -38,9 +38,9 @@ func copyActions(stack awscdk.Stack, vault string) *[]*awsbackup.BackupPlanCopyA
 	}}
 }
 
-// addBackup backs tables up every night. The vault stays when the stack goes: it has the backups in it. The role is AWS
-// Backup's alone and has AWS's own policy for it, because what a backup needs is AWS's to know.
-// Each backup is copied to the vault of the ARN copies, where there is one.
+// addBackup backs tables up every night. The vault stays when the stack goes: it has the backups in it. One of a deployment that fails
+// has none, and goes: its name would be in the way of the next try. The role is AWS Backup's alone and has AWS's own policy for it, because what
+// a backup needs is AWS's to know. Each backup is copied to the vault of the ARN copies, where there is one.
 //
 // Its name is made of the stack's, so that a stack that is deployed again must be told of the one that is there.
 func addBackup(stack awscdk.Stack, there, copies string, tables ...awsdynamodb.ITableV2) awsbackup.IBackupVault {
@@ -49,7 +49,7 @@ func addBackup(stack awscdk.Stack, there, copies string, tables ...awsdynamodb.I
 		vault = awsbackup.BackupVault_FromBackupVaultName(stack, jsii.String("BackupVault"), jsii.String(there))
 	} else {
 		vault = awsbackup.NewBackupVault(stack, jsii.String("BackupVault"), &awsbackup.BackupVaultProps{
-			RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
+			RemovalPolicy: awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE,
 		})
 	}
 	plan := awsbackup.NewBackupPlan(stack, jsii.String("BackupPlan"), &awsbackup.BackupPlanProps{

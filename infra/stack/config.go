@@ -287,6 +287,7 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 	r.readProvisioned(&config)
 	r.readRelease(&config)
 	r.readNetwork(&config)
+	r.checkChina(config)
 	return config, errors.Join(r.refused...)
 }
 
@@ -300,6 +301,20 @@ func (r *reader) checkAddresses(config Config) {
 	}
 	if config.DynamoDBEndpoint != "" && !config.Local {
 		r.refuse("dynamodbEndpoint", config.DynamoDBEndpoint, "nothing, unless local=true")
+	}
+}
+
+// checkChina refuses what can't work in a Region of China, where the names of services end otherwise: those that a key's policy lets in
+// (kms:ViaService), and those of a VPC's endpoints.
+func (r *reader) checkChina(config Config) {
+	if partition(config.Region) != "aws-cn" {
+		return
+	}
+	if config.CustomerKeys {
+		r.refuse("customerKeys", "on", "off, in a Region of China")
+	}
+	if config.Network.Made {
+		r.refuse("privateNetwork", r.text("privateNetwork", ""), "off, or subnets and security groups that are there, in a Region of China")
 	}
 }
 

@@ -187,6 +187,28 @@ func TestReadNamesEveryRefusal(t *testing.T) {
 	}
 }
 
+// In a Region of China services have other names in policies and endpoints: what would be deployed there and not work is refused.
+func TestReadRefusesInChinaWhatCannotWorkThere(t *testing.T) {
+	const subnets = `{"subnets": "subnet-0123456789abcdef0,subnet-0123456789abcdef1", "securityGroups": "sg-0123456789abcdef0"}`
+	for _, c := range []struct {
+		key, value string
+		refused    bool
+	}{
+		{"customerKeys", "on", true}, {"customerKeys", "off", false},
+		{"privateNetwork", "on", true}, {"privateNetwork", `{"addresses": "eipalloc-0123456789abcdef0,eipalloc-0123456789abcdef1"}`, true},
+		{"privateNetwork", subnets, false}, {"privateNetwork", "off", false},
+	} {
+		for _, region := range []string{"cn-north-1", "eu-central-1"} {
+			_, err := read(map[string]any{
+				"providerUrl": "https://provider.example", "account": "111122223333", "region": region, "alarmTopic": "none", c.key: c.value,
+			}, nil)
+			if want := c.refused && region == "cn-north-1"; (err != nil) != want || want && !strings.Contains(err.Error(), "context "+c.key+"=") {
+				t.Errorf("%s in %s: %s: %v", c.key, region, c.value, err)
+			}
+		}
+	}
+}
+
 // A secret of webhooks stands in one place, and no error shows it.
 func TestReadWebhookSecrets(t *testing.T) {
 	const secret = "whsec_0123456789"

@@ -177,13 +177,13 @@ func zoned(id string, zone int) *string {
 }
 
 // address is the allocation of an Elastic IP, and the resource where the stack makes it. It stays when the stack or the network goes:
-// the provider knows it, and it would be somebody else's.
+// the provider knows it, and it would be somebody else's. That of a deployment that fails goes with it: nobody knows it, and it is billed.
 func (n *network) address(zone int) (allocation any, made awsec2.CfnEIP) {
 	if n.config.Network.Addresses != "" {
 		return jsii.String(strings.Split(n.config.Network.Addresses, ",")[zone]), nil
 	}
 	made = awsec2.NewCfnEIP(n.self, zoned("Address", zone), &awsec2.CfnEIPProps{Domain: jsii.String("vpc"), Tags: n.named("egress")})
-	made.ApplyRemovalPolicy(awscdk.RemovalPolicy_RETAIN, nil)
+	made.ApplyRemovalPolicy(awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE, nil)
 	return made.AttrAllocationId(), made
 }
 

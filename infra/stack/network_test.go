@@ -74,8 +74,8 @@ func TestCallsLeaveByFixedAddresses(t *testing.T) {
 		if plain(nat["SubnetId"]) != "NetworkPublic"+zone || plain(nat["AllocationId"]) != "NetworkAddress"+zone+".AllocationId" {
 			t.Errorf("zone %s: %v", zone, nat)
 		}
-		if kept := addresses["NetworkAddress"+zone]; kept.DeletionPolicy != "Retain" {
-			t.Errorf("zone %s: the address is %s", zone, kept.DeletionPolicy)
+		if kept := addresses["NetworkAddress"+zone]; kept.DeletionPolicy != "RetainExceptOnCreate" || kept.UpdateReplacePolicy != "Retain" {
+			t.Errorf("zone %s: the address is %s, %s", zone, kept.DeletionPolicy, kept.UpdateReplacePolicy)
 		}
 		for _, id := range []string{"NetworkPrivate", "NetworkPublic"} {
 			if subnet := subnets[id+zone].Properties; subnet["MapPublicIpOnLaunch"] != false || !strings.HasPrefix(plain(subnet["AvailabilityZone"]), "map[Fn::Select:[") {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
@@ -53,12 +54,14 @@ func (f function) alias(self constructs.Construct, made awslambda.Function) awsl
 	return live
 }
 
-// versions says what becomes of old versions. Those of a local stack go with it.
+// versions says what becomes of old versions: they stay. One that its own deployment has made goes where that fails: Lambda makes no
+// second version of the same code and settings, so the same commit could never be deployed again beside it. Those of a local stack go
+// with it.
 func (c Config) versions() *awslambda.VersionOptions {
 	if c.Local {
 		return &awslambda.VersionOptions{RemovalPolicy: awscdk.RemovalPolicy_DESTROY}
 	}
-	return &awslambda.VersionOptions{RemovalPolicy: awscdk.RemovalPolicy_RETAIN}
+	return &awslambda.VersionOptions{RemovalPolicy: awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE}
 }
 
 // accepts is the function that accepts work: it writes messages that others must understand.
@@ -74,8 +77,9 @@ var shiftedAtOnce = []string{"Drift"}
 
 // stopsRelease are the alarms that end every deployment: those that a release can cause by what it does with money, keys and rows.
 // They ring at the first line. What rings for a provider's sake alone (OutboxUnknown, EvidenceLate, WebhookContradicts), for people
-// (OutboxRedriven) or hours later (DriftFound) is not among them. Nor is OutboxUnsent, but it ends the deployment of who calls: a release
-// with a wrong address of the provider looks no different from a provider that is down, and then no release is needed at once.
+// (OutboxRedriven) or hours later (DriftFound) is not among them. Nor are OutboxUnsent and OutboxUnauthorized, but they end the deployment
+// of who calls: a release with a wrong address of the provider, or a wrong credential, looks no different from a provider that is down or
+// has revoked it, and then no release is needed at once.
 //
 // CodeDeploy takes 10 alarms of a deployment group, so that one alarm, releaseHarm, stands for all of these.
 var stopsRelease = []string{
@@ -91,9 +95,9 @@ var stopsEvery = []string{"StoreRefused"}
 // stopsReleaseOf are the alarms that end the deployment of one function, beside those of every one and its own FunctionErrors and
 // ReleaseErrors.
 var stopsReleaseOf = map[string][]string{
-	accepts:      {"GatewayErrors", "StoreError", "OutboxUnsent"},
+	accepts:      {"GatewayErrors", "StoreError", "OutboxUnsent", "OutboxUnauthorized"},
 	"Authorizer": {"GatewayErrors"},
-	"Worker":     {"DueOld", "OutboxUnsent"},
+	"Worker":     {"DueOld", "OutboxUnsent", "OutboxUnauthorized"},
 	"Relay":      {"StreamLate"},
 	"Webhook":    {"WebhookFailed"},
 }
@@ -137,7 +141,7 @@ func (c Config) release(stack awscdk.Stack, functions map[string]deployed, alarm
 	watchHarm(alarms)
 	role := shiftRole(self, functions, shifted)
 	for _, id := range shifted {
-		alarms.Version(id, functions[id].Function, functions[id].live)
+		alarms.Version(id, functions[id].Function, functions[id].live, paceOfVersion(id))
 		awscodedeploy.NewLambdaDeploymentGroup(self, jsii.String(id), &awscodedeploy.LambdaDeploymentGroupProps{
 			Application: application, Alias: functions[id].live, Role: role, DeploymentConfig: c.shift(), Alarms: stopping(id, alarms.Alarms()),
 			AutoRollback: &awscodedeploy.AutoRollbackConfig{
@@ -145,6 +149,15 @@ func (c Config) release(stack awscdk.Stack, functions map[string]deployed, alarm
 			},
 		})
 	}
+}
+
+// paceOfVersion is how often a function's new version is called while it has a tenth of the calls. Sweep and reconciler are called once a
+// minute for each shard: with five shards the new version gets fewer than three calls in five minutes, and could fail at all of them.
+func paceOfVersion(id string) idemconstruct.Pace {
+	if id == "Sweep" || id == "Reconcile" {
+		return idemconstruct.Pace{FailedMin: 1, Period: 10 * time.Minute}
+	}
+	return idemconstruct.Often
 }
 
 // resourceOf is the resource that CloudFormation updates.

@@ -174,6 +174,15 @@ func TestAlarmsRing(t *testing.T) {
 			rings: []data{{"failures": "3 -", "all": "60 -"}},
 			quiet: []data{{"failures": "2 2", "all": "2 2"}, {"failures": "49 49", "all": "1000 1000"}, {}},
 		},
+		// A tenth of the calls of ten minutes: one of each shard a minute.
+		"ReleaseErrorsSweep": {
+			rings: []data{{"failures": "1 -", "all": "1 -"}, {"failures": "- 1", "all": "8 20"}},
+			quiet: []data{{"failures": "0 0", "all": "1 1"}, {"failures": "1 1", "all": "21 21"}, {}},
+		},
+		"ReleaseErrorsReconcile": {
+			rings: []data{{"failures": "1 -", "all": "1 -"}, {"failures": "- 1", "all": "8 20"}},
+			quiet: []data{{"failures": "0 0", "all": "1 1"}, {"failures": "1 1", "all": "21 21"}, {}},
+		},
 		"DriftFound":       one("1 -", "- -"),
 		"DriftFailed":      one("1 -", "- -"),
 		"DriftLate":        one("1 -", "- -"),
@@ -181,7 +190,7 @@ func TestAlarmsRing(t *testing.T) {
 		"DriftDeadLetters": one("- 1 1", "0 1 0"),
 		"DeadLetters":      one("- 1 1", "0 1 0"),
 		"DeadLettersOld":   one("604800 604860 604920", "604798 604799 604799"),
-		"WakeUpsLate":      one("1260 0 1260", "1259 1259 1259"),
+		"WakeUpsLate":      one("1261 0 1261", "1259 1259 1259"),
 		"SweepSilent":      {rings: quarters("- -", "0 112"), quiet: quarters("- 233", "233 -")},
 		// One of eight shards has no run, and ends come later; then all have (of 16), and ends come later in one quarter only.
 		"ReconcileSilent": {rings: quarters("105 105", "98 112", "112 105"), quiet: quarters("240 240", "112 256", "256 112")},

@@ -32,7 +32,7 @@ func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w wat
 	if webhook, ok := w.functions["Webhook"]; ok {
 		m.Counts(webhook.Function, webhookCounts...)
 	}
-	m.Queues(p.queues, workerTimeout)
+	m.Queues(p.queues)
 	w.compared.watch(m)
 	m.Heartbeats(p.config.sweepShards())
 	m.Add(idemconstruct.Watch{

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/idem-go/idem-aws/infra/stack"
 	"github.com/idem-go/idem-aws/infra/stage"
 	"github.com/idem-go/idem-aws/internal/stageplan"
 )
@@ -220,6 +221,24 @@ func TestProductionRefusesTestKeys(t *testing.T) {
 		if plan, err := read(t, file); err != nil || plan.Context["testKeys"] != c.want {
 			t.Errorf("production %v, testKeys %v: %q, %v, want %q", c.production, c.testKeys, plan.Context["testKeys"], err, c.want)
 		}
+	}
+}
+
+// A release that ends an alarm is deployed at once (make deploy NOW=1). Nothing else of the stage changes by that.
+func TestProductionThatIsDeployedAtOnceStaysProduction(t *testing.T) {
+	plan, err := read(t, production())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Context["deployment"] = "now"
+	config, err := stack.Read(func(key string) any {
+		if value, ok := plan.Context[key]; ok {
+			return value
+		}
+		return nil
+	}, func(string) string { return "" })
+	if err != nil || config.Deployment != stack.Now || config.Outbox != stack.SQS || config.TestKeys != stack.TestKeysRefuse {
+		t.Errorf("%v, outbox %v, test keys %v, %v", config.Deployment, config.Outbox, config.TestKeys, err)
 	}
 }
 

@@ -97,6 +97,14 @@ func (s *Stage) Deploy(ctx context.Context) error {
 	return s.writeVariables(result)
 }
 
+// DeployNow deploys as Deploy does, and moves all calls at once (context deployment=now): for the release that ends an alarm which would
+// end every deployment. It changes nothing else of the stage, and nothing is left in the file for the next deployment.
+func (s *Stage) DeployNow(ctx context.Context) error {
+	s.plan.Context = maps.Clone(s.plan.Context)
+	s.plan.Context["deployment"] = "now"
+	return s.Deploy(ctx)
+}
+
 // Diff shows what Deploy would change.
 func (s *Stage) Diff(ctx context.Context) error {
 	if err := s.prepare(ctx); err != nil {
@@ -110,10 +118,11 @@ func (s *Stage) Diff(ctx context.Context) error {
 func (s *Stage) Destroy(ctx context.Context) error {
 	if s.plan.Protected {
 		return fmt.Errorf(`destroy: the stack %s is protected from termination. To remove it:
-  1. in infra/stages/%s.json, add "terminationProtection": false to context; "production" must be false then
-  2. make deploy STAGE=%s
+  1. in infra/stages/%s.json, add "terminationProtection": false to context; "production" must be false then. Do not deploy that:
+     without "production" a stage has other defaults
+  2. aws cloudformation update-termination-protection --no-enable-termination-protection --region %s --stack-name %s
   3. make destroy STAGE=%s
-Tables, their KMS key, backups, logs and the dead-letter queue stay`, s.plan.Stack, s.plan.Stage, s.plan.Stage, s.plan.Stage)
+Tables, their KMS key, backups, logs and the dead-letter queue stay`, s.plan.Stack, s.plan.Stage, s.plan.Region, s.plan.Stack, s.plan.Stage)
 	}
 	if err := s.prepare(ctx); err != nil {
 		return err

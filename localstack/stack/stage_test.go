@@ -99,6 +99,9 @@ func TestStageCommandLines(t *testing.T) {
 	}{
 		{"bootstrap", (*Stage).Bootstrap, []string{"install", "cdk bootstrap aws://111122223333/eu-central-1 --termination-protection --app "}},
 		{"deploy", (*Stage).Deploy, []string{"install", "build arm64", "cdk deploy idem-payments --outputs-file ROOT/.local/prod.outputs.json" + whole}},
+		{"deploy now", (*Stage).DeployNow, []string{
+			"install", "build arm64", "cdk deploy idem-payments --outputs-file ROOT/.local/prod.outputs.json" + strings.Replace(whole, " --context owner", " --context deployment=now --context owner", 1),
+		}},
 		{"diff", (*Stage).Diff, []string{"install", "build arm64", "cdk diff idem-payments" + whole}},
 		{"destroy", (*Stage).Destroy, []string{"install", "build arm64", "cdk destroy idem-payments" + whole}},
 	} {
@@ -179,7 +182,7 @@ func TestDestroyRefusesWhileProtected(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = stage.Destroy(t.Context())
-	if err == nil || !strings.Contains(err.Error(), `"terminationProtection": false`) || !strings.Contains(err.Error(), "make deploy STAGE=prod") {
+	if err == nil || !strings.Contains(err.Error(), `"terminationProtection": false`) || !strings.Contains(err.Error(), "--no-enable-termination-protection --region eu-central-1 --stack-name idem-payments\n") || strings.Contains(err.Error(), "make deploy") {
 		t.Errorf("got %v", err)
 	}
 	if len(w.did) != 2 { // plan, identify

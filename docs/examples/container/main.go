@@ -91,8 +91,8 @@ func newProcess(ctx context.Context, s settings) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Both halves list shards; one that writes to others than it lists would lose messages.
-	if err := store.CheckShards(ctx); err != nil {
+	// The tables keep how many shards were ever written into, so that a release with fewer, which is gone back to, lists all of them.
+	if _, err := store.CheckShards(ctx); err != nil {
 		return nil, err
 	}
 	engine, err := idem.New(store, idem.Config{})
@@ -118,6 +118,7 @@ func newProcess(ctx context.Context, s settings) (*process, error) {
 	if p.runner, err = outbox.NewRunner(worker, engine, nil); err != nil {
 		return nil, err
 	}
+	p.runner.AdoptShards(store.CheckShards)
 	p.handler, err = routes(engine, store, p.inline)
 	return p, err
 }

@@ -78,8 +78,8 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 	}, nil
 }
 
-// Runner makes what sweeps and reconciles. The application has no wrapped operation, and no probe of one: what is unknown all the
-// same, another release's, is a person's.
+// Runner makes what sweeps and reconciles, in the shards of every release. The application has no wrapped operation, and no probe of
+// one: what is unknown all the same, another release's, is a person's.
 func (p Parts) Runner() (*outbox.Runner, error) {
 	worker, err := outbox.NewWorker(p.Store, p.Topics, p.Queue, p.Queue)
 	if err != nil {
@@ -89,5 +89,10 @@ func (p Parts) Runner() (*outbox.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return outbox.NewRunner(worker, engine, nil)
+	runner, err := outbox.NewRunner(worker, engine, nil)
+	if err != nil {
+		return nil, err
+	}
+	runner.AdoptShards(p.Store.rows.CheckShards)
+	return runner, nil
 }

@@ -33,7 +33,6 @@ type Store struct {
 	stored
 	rows   *dynamo.Store
 	sealed *seal.Store // nil where nothing is
-	shards shards
 	// lostRecords says that there must be a row that says up to when records are missing.
 	lostRecords bool
 }

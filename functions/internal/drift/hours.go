@@ -56,7 +56,7 @@ func (h *hours) enter(hour time.Time) {
 	if h.window.To.Before(to) {
 		to = h.window.To
 	}
-	for n := range h.tables.cfg.LedgerShards {
+	for n := range h.tables.ledgerShards {
 		h.shards = append(h.shards, &shard{partition: payments.LedgerPartition(hour, n), from: from, to: to})
 	}
 }

@@ -45,8 +45,8 @@ type Config struct {
 	// WorkMax is how long a message may be worked on before it counts as stuck: the topics' AgeMax, and what a last attempt
 	// takes. Default 25 h.
 	WorkMax time.Duration
-	// LedgerShards is how many partitions an hour of the ledger index has. Nothing is compared where rows were written with more.
-	// Default table.LedgerShards.
+	// LedgerShards is how many partitions an hour of the ledger index has at least: where rows were written with more, those are read
+	// too. Default table.LedgerShards.
 	LedgerShards int
 	// ObjectsMax is how many of the provider's objects wait for their rows in memory, about 400 bytes each. Default 50,000.
 	ObjectsMax int
@@ -205,7 +205,8 @@ func (j *Job) CheckLast(ctx context.Context, w Window, known []string, again boo
 
 // compare runs, and logs what it finds.
 func (j *Job) compare(ctx context.Context, r *run) (Report, error) {
-	err := j.CheckShards(ctx)
+	var err error
+	r.tables.ledgerShards, err = j.ledgerShards(ctx)
 	if err == nil {
 		r.rules.lost, err = j.tables.store.RefuseBefore(ctx)
 	}
@@ -222,10 +223,10 @@ func (j *Job) compare(ctx context.Context, r *run) (Report, error) {
 	return report, err
 }
 
-// CheckShards returns an [*idem.ConfigError] where rows were written with more shards than the job reads. Each comparison asks anew:
-// while a deployment raises the number, a process of the release before it may go on.
-func (j *Job) CheckShards(ctx context.Context) error {
-	return payments.LedgerShards{Client: j.cfg.Client, Table: j.cfg.PaymentsTable, Number: j.cfg.LedgerShards}.Check(ctx)
+// ledgerShards is how many shards a comparison reads. Each asks anew: while a deployment raises the number, a process of the release
+// before it may go on.
+func (j *Job) ledgerShards(ctx context.Context) (int, error) {
+	return payments.LedgerShards{Client: j.cfg.Client, Table: j.cfg.PaymentsTable, Number: j.cfg.LedgerShards}.Written(ctx)
 }
 
 // tell logs a finding, which is its metric.

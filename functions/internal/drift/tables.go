@@ -55,6 +55,8 @@ type tables struct {
 	// store decodes messages, and says up to when data may have been lost; of records only what is compared is read.
 	store *dynamo.Store
 	meter *meter
+	// ledgerShards is how many partitions an hour of the ledger index has.
+	ledgerShards int
 }
 
 // Bounds of one call (DynamoDB's own), and of calls for what was left out of one.

@@ -15,7 +15,7 @@ import (
 )
 
 // LedgerShards is how many partitions an hour of the ledger index has, as a row of the payments table keeps it: the most that rows
-// were written with. Rows of the upper ones would be missed by who reads fewer.
+// were written with. Who reads fewer would miss rows, such as those of a release that was gone back from.
 type LedgerShards struct {
 	Client *dynamodb.Client
 	Table  string
@@ -23,14 +23,11 @@ type LedgerShards struct {
 	Number int
 }
 
-// Check is for who lists: it returns an [*idem.ConfigError] where rows were written with a higher number. Any other error says that
-// the row could not be read, and that nobody knows.
-func (s LedgerShards) Check(ctx context.Context) error {
+// Written is for who lists: the row's number, or this process's where that is higher. An error says that the row could not be read, and
+// that nobody knows.
+func (s LedgerShards) Written(ctx context.Context) (int, error) {
 	kept, err := s.kept(ctx)
-	if err == nil && kept > int64(s.Number) {
-		return s.refused("at least ", kept)
-	}
-	return err
+	return max(int(kept), s.Number), err
 }
 
 // Same is for who writes and does not decide the number, such as an operator's command: what it wrote with more would be listed by
@@ -38,15 +35,11 @@ func (s LedgerShards) Check(ctx context.Context) error {
 func (s LedgerShards) Same(ctx context.Context) error {
 	kept, err := s.kept(ctx)
 	if err == nil && kept != 0 && kept != int64(s.Number) {
-		return s.refused("", kept)
+		return &idem.ConfigError{
+			Field: "LEDGER_SHARDS", Value: s.Number, Rule: "must be " + strconv.FormatInt(kept, 10) + ", the number that rows were written with",
+		}
 	}
 	return err
-}
-
-func (s LedgerShards) refused(least string, kept int64) error {
-	return &idem.ConfigError{
-		Field: "LEDGER_SHARDS", Value: s.Number, Rule: "must be " + least + strconv.FormatInt(kept, 10) + ", the number that rows were written with",
-	}
 }
 
 // kept is the row's number; 0 where there is no row yet.

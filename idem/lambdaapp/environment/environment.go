@@ -25,6 +25,14 @@ const (
 	MetricsService   = "METRICS_SERVICE"
 )
 
+// Variables that only the API function and an operator's command have.
+const (
+	// ScopeSecretID is the name or the whole ARN of the secret in AWS Secrets Manager that the names of records are keyed with
+	// (idem.Config.ScopeSecret), where the application has one. Package lambdaapp does not read it: the application reads the secret
+	// itself, and gives it to the engine.
+	ScopeSecretID = "SCOPE_SECRET_ID"
+)
+
 // Variables that an operator's command has beside those of the functions (package awsctl).
 const (
 	// AuditTable is the name of the log of what operators change.

@@ -259,10 +259,18 @@ type bootstrapCommand struct{ staged }
 // Run prepares account and Region.
 func (c bootstrapCommand) Run(s call) error { return c.on(s, (*stack.Stage).Bootstrap) }
 
-type deployCommand struct{ staged }
+type deployCommand struct {
+	staged
+	Now bool `help:"Move all calls at once, and let no alarm end the deployment."`
+}
 
 // Run deploys to AWS.
-func (c deployCommand) Run(s call) error { return c.on(s, (*stack.Stage).Deploy) }
+func (c deployCommand) Run(s call) error {
+	if c.Now {
+		return c.on(s, (*stack.Stage).DeployNow)
+	}
+	return c.on(s, (*stack.Stage).Deploy)
+}
 
 type diffCommand struct{ staged }
 
