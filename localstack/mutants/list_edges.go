@@ -237,12 +237,17 @@ var journals = []Mutant{
 	{Name: "a body leaves whatever its key's age is by then", File: "idem/client/transport.go", Old: "heldBack{body, s.tooOld}", New: "body"},
 	{Name: "an answer that is not stored speaks for a lost attempt", File: "idem/client/answer.go", Old: "kept == string(idem.OutcomeReplayed):", New: "kept == string(idem.OutcomeReplayed) || kept == string(idem.OutcomeExecuted):"},
 	{Name: "a response that is too large speaks for a lost attempt", File: "idem/client/answer.go", Old: "		return verdictUnproven // asking again", New: "		return verdictAnswer // asking again"},
+	{Name: "a 202 that protects nothing may be sent again", File: "idem/client/await.go", Old: "	s.unprotected = unprotected(res.Header)\n", New: ""},
+	{Name: "a torn answer that protects nothing is sent again", File: "idem/client/transport.go", Old: "	s.unprotected = a != nil && unprotected(a.res.Header) // also", New: "	s.unprotected = err == nil && unprotected(a.res.Header) // also"},
+	{Name: "a redirect that protects nothing may be sent again", File: "idem/client/transport.go", Old: "			if unprotected(from.Header) {\n", New: "			if false {\n"},
 }
 
 // typeScripts: what the client in TypeScript sends, and under which key.
 var typeScripts = []Mutant{
 	{Name: "a Buffer's bytes are the caller's to change", File: "idem/client/typescript/src/client.ts", Old: "  return new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice();\n", New: "  return body.slice();\n"},
 	{Name: "a late end is that of the next operation to the client in TypeScript", File: "idem/client/typescript/src/journal.ts", Old: "    if (this.#entries.get(operation)?.entry.key === key) this", New: "    if (key) this"},
+	{Name: "a torn answer that protects nothing is sent again by the client in TypeScript", File: "idem/client/typescript/src/client.ts", Old: "      unprotected = protectsNothing(response.headers);\n", New: "      unprotected = false;\n"},
+	{Name: "a 202 that protects nothing may be sent again by the client in TypeScript", File: "idem/client/typescript/src/client.ts", Old: "    const unprotected = protectsNothing(accepted.headers);\n", New: "    const unprotected = false;\n"},
 }
 
 // pythons: what the client in Python takes for proof.
@@ -253,6 +258,8 @@ var pythons = []Mutant{
 	{Name: "a key from the future is young to the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: " or age < -_KEY_AHEAD_MAX:", New: ":"},
 	{Name: "a late end is that of the next operation to the client in Python", File: "idem/client/python/src/idem_client/journal.py", Old: "            if kept is not None and kept.key == key:\n", New: "            if kept is not None:\n"},
 	{Name: "the client in Python sends what grew too old while it connected", File: "idem/client/python/src/idem_client/transport.py", Old: "            self._look()\n", New: "            pass\n"},
+	{Name: "a torn answer that protects nothing is sent again by the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: "        op.unprotected = head is not None and protects_nothing(head.headers)\n", New: "        op.unprotected = answer is not None and protects_nothing(answer.headers)\n"},
+	{Name: "a 202 that protects nothing may be sent again by the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: "    op.unprotected = protects_nothing(accepted.headers)\n", New: ""},
 }
 
 // comparisons: what of a request the middleware compares, and what it reads of its time.

@@ -434,6 +434,39 @@ class Unread(unittest.IsolatedAsyncioTestCase):
         whole = httpx.Response(201, headers=self.BROKEN, stream=httpx.ByteStream(gzip.compress(b"paid")))
         self.assertEqual(client(Answering(answer(), whole)).post(URL).text, "paid")
 
+    async def test_a_torn_answer_whose_key_protects_nothing_is_not_sent_again(self) -> None:
+        for said in ("unprotected", "ignored"):
+            marked = {"Idempotency-Status": said}
+            for answer in (
+                lambda: httpx.Response(201, headers=marked, stream=Torn(httpx.ReadError("reset"))),
+                lambda: httpx.Response(201, headers={**marked, **self.BROKEN}, stream=httpx.ByteStream(b"plain")),
+            ):
+                self.assertEqual(await self.ends(answer), [("unprotected", 201)] * 2)
+            long = Answering(httpx.Response(201, headers=marked, content=b"x" * 11))
+            with self.assertRaises(idem_client.GaveUpError) as ended:
+                client(long, answer_bytes_max=10).post(URL)
+            self.assertEqual((ended.exception.reason, ended.exception.status, len(long.asked)), ("unprotected", 201, 1))
+            self.assertIsInstance(ended.exception.__cause__, idem_client.AnswerTooLongError)
+
+    async def test_an_unprotected_redirect_that_leads_nowhere_is_not_sent_again(self) -> None:
+        def redirect(place: str) -> httpx.Response:
+            return httpx.Response(303, headers={"Location": place, "Idempotency-Status": "unprotected"})
+
+        ends = await self.ends(lambda: redirect("/elsewhere"), lambda: httpx.Response(200, stream=Torn(httpx.ReadError("reset"))))
+        self.assertEqual([reason for reason, _ in ends], ["unprotected"] * 2)
+        self.assertEqual(await self.ends(lambda: redirect("http://[::1")), [("unprotected", 303)] * 2)
+
+    async def test_a_202_whose_key_protects_nothing_is_not_sent_again_whatever_ended_the_wait(self) -> None:
+        place = {"Location": "/v1/operations/1"}
+        waits = httpx.Response(200, json={"state": "unknown"}, headers={"Retry-After": "20"})
+        cases: list[tuple[dict[str, str], list[Reply]]] = [({}, []), (place, [httpx.Response(401)]), (place, [waits])]
+        for headers, rest in cases:
+            accepted = httpx.Response(202, headers={**headers, "Idempotency-Status": "unprotected"})
+            transport = IdempotencyTransport(Config(await_max=10.0), Answering(accepted, *rest), pause=lambda _: None)
+            with httpx.Client(transport=transport) as http, self.assertRaises(idem_client.GaveUpError) as ended:
+                transport.await_final(http.post(URL))
+            self.assertEqual(ended.exception.reason, "unprotected")
+
     async def test_a_final_response_that_can_not_be_decoded_is_no_status(self) -> None:
         status = {"state": "completed", "response": {"status": 201, "headers": self.BROKEN, "body": "plain"}}
         transport = IdempotencyTransport(Config(), Answering(httpx.Response(202, headers={"Location": "/v1/operations/1"}), httpx.Response(200, json=status)), pause=lambda _: None)

@@ -159,6 +159,43 @@ test("an answer of too many bytes is not asked for again, and its outcome is unk
   assert.equal(asked.length, 1);
 });
 
+test("a torn answer whose key protects nothing is not asked for again", async () => {
+  const whenRead = (pull) => new ReadableStream({ pull }, { highWaterMark: 0 });
+  for (const said of ["unprotected", "ignored"]) {
+    const abort = new AbortController();
+    for (const body of [
+      whenRead((stream) => stream.error(new TypeError("terminated"))),
+      "x".repeat(11), // more than the client may hold
+      whenRead((stream) => {
+        abort.abort(new Error("closed the page"));
+        stream.error(abort.signal.reason);
+      }),
+    ]) {
+      const { fetch, asked } = answering(new Response(body, { status: 201, headers: { "Idempotency-Status": said } }), new Response("paid twice"));
+      const client = new Client({ fetch, ...silent, answerBytesMax: 10 });
+      const error = await client.fetch(url, { ...post, signal: abort.signal }).catch((e) => e);
+      assert.ok(error instanceof GaveUpError && error.reason === "unprotected" && error.status === 201 && error.cause instanceof Error, inspect(error));
+      assert.equal(asked.length, 1);
+    }
+  }
+});
+
+test("a 202 whose key protects nothing is not to be sent again, whatever ended the wait for its end", async () => {
+  const pending = () => new Response('{"state":"pending"}');
+  for (const [headers, rest] of [
+    [{}, []],
+    [{ Location: "/v1/operations/op_1" }, [new Response(null, { status: 401 })]],
+    [{ Location: "/v1/operations/op_1", "Retry-After": "1" }, [pending(), new Response('{"state":"unknown"}', { headers: { "Retry-After": "20" } })]],
+  ]) {
+    for (const said of ["unprotected", "ignored"]) {
+      const accepted = new Response("{}", { status: 202, headers: { ...headers, "Idempotency-Status": said } });
+      const client = new Client({ ...silent, ...answering(accepted, ...rest.map((answer) => answer.clone())), awaitMaxMs: 10_000 });
+      const error = await client.await(await client.fetch(url, post)).catch((e) => e);
+      assert.ok(error instanceof GaveUpError && error.reason === "unprotected", inspect(error));
+    }
+  }
+});
+
 test("no redirect of a POST is followed, whatever the caller asks for", async () => {
   for (const redirect of [undefined, "manual"]) {
     const { fetch, asked } = answering(new Response("paid"));
