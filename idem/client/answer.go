@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"regexp"
 	"slices"
@@ -39,13 +38,30 @@ func read(res *http.Response, bytesMax int64) (*answer, error) {
 		return a, nil
 	}
 	res.Body.Close()
-	if mediaType, _, err := mime.ParseMediaType(res.Header.Get("Content-Type")); err == nil && mediaType == "application/problem+json" {
-		if json.Unmarshal(body, &a.problem) != nil {
-			a.problem = idem.Problem{}
-		}
+	if problemType.MatchString(res.Header.Get("Content-Type")) {
+		a.problem = readProblem(body)
 		a.problem.Status = res.StatusCode
 	}
 	return a, nil
+}
+
+// problemType is the media type of a problem document, whatever its parameters are.
+var problemType = regexp.MustCompile(`(?i)^application/problem\+json *(;|$)`)
+
+// readProblem reads a problem document. Where another member has another type than idem's problems give it, the code counts still: by it
+// an expired key is told from one that may be sent again.
+func readProblem(body []byte) idem.Problem {
+	var problem idem.Problem
+	if json.Unmarshal(body, &problem) == nil {
+		return problem
+	}
+	var said struct {
+		Code string `json:"code"`
+	}
+	if json.Unmarshal(body, &said) != nil {
+		return idem.Problem{}
+	}
+	return idem.Problem{Code: said.Code}
 }
 
 var codeSyntax = regexp.MustCompile(`^[a-z0-9_.]{1,64}$`)

@@ -237,6 +237,7 @@ var journals = []Mutant{
 	{Name: "a body leaves whatever its key's age is by then", File: "idem/client/transport.go", Old: "heldBack{body, s.tooOld}", New: "body"},
 	{Name: "an answer that is not stored speaks for a lost attempt", File: "idem/client/answer.go", Old: "kept == string(idem.OutcomeReplayed):", New: "kept == string(idem.OutcomeReplayed) || kept == string(idem.OutcomeExecuted):"},
 	{Name: "a response that is too large speaks for a lost attempt", File: "idem/client/answer.go", Old: "		return verdictUnproven // asking again", New: "		return verdictAnswer // asking again"},
+	{Name: "a problem that writes another member otherwise has no code", File: "idem/client/answer.go", Old: "	return idem.Problem{Code: said.Code}\n", New: "	return idem.Problem{}\n"},
 	{Name: "a 202 that protects nothing may be sent again", File: "idem/client/await.go", Old: "	s.unprotected = unprotected(res.Header)\n", New: ""},
 	{Name: "a torn answer that protects nothing is sent again", File: "idem/client/transport.go", Old: "	s.unprotected = a != nil && unprotected(a.res.Header) // also", New: "	s.unprotected = err == nil && unprotected(a.res.Header) // also"},
 	{Name: "a redirect that protects nothing may be sent again", File: "idem/client/transport.go", Old: "			if unprotected(from.Header) {\n", New: "			if false {\n"},
