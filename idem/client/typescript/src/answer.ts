@@ -52,9 +52,10 @@ export function isStatus(status: unknown): status is number {
   return typeof status === "number" && Number.isInteger(status) && status >= 200 && status <= 599;
 }
 
-/** Makes a response of an answer, for the caller. */
+/** Makes a response of an answer, for the caller. It leaves out a reason phrase that no response can be made with. */
 export function respond(a: Omit<Answer, "code">): Response {
-  return new Response(bodyless.includes(a.status) ? null : a.body, { status: a.status, statusText: a.statusText, headers: a.headers });
+  const statusText = /^[\t\x20-\x7e\x80-\xff]*$/.test(a.statusText) ? a.statusText : "";
+  return new Response(bodyless.includes(a.status) ? null : a.body, { status: a.status, statusText, headers: a.headers });
 }
 
 /**

@@ -225,6 +225,14 @@ test("a login page that a real server redirects to after a lost attempt is no an
   assert.deepEqual(asked, ["POST /v1/payments", "POST /v1/payments"]);
 });
 
+test("an answer of a real server whose reason phrase is not ASCII is an answer", async (t) => {
+  const server = createServer((request, response) => response.writeHead(201, "Cr\u00e9\u00e9").end("paid"));
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => server.close());
+  const answer = await new Client(silent).fetch(`http://127.0.0.1:${server.address().port}/v1/payments`, post);
+  assert.deepEqual([answer.status, await answer.text()], [201, "paid"]);
+});
+
 test("a redirect that a browser hides leaves the outcome unknown", async () => {
   const hidden = Object.defineProperties(new Response(null), { status: { value: 0 }, type: { value: "opaqueredirect" } });
   const error = await new Client(answering(hidden)).fetch(url, post).catch((e) => e);
