@@ -228,6 +228,8 @@ var journals = []Mutant{
 	{Name: "a late end is that of the next operation in memory", File: "idem/client/journal.go", Old: "	if j.entries[operation].Key == key {\n", New: "	if key != \"\" {\n"},
 	{Name: "what a stopped writer made is removed under its name", File: journalFile, Old: "	if err := j.rename(name, gone); err != nil {\n		return err\n	}\n", New: "	gone = name\n"},
 	{Name: "a second caller leaves no mark", File: journalFile, Old: "		_, err = file.WriteString(\"\\n\")\n", New: "		_ = shared\n"},
+	{Name: "a journal is made in place of a volume that is not mounted", File: journalFile, Old: "	err = os.Mkdir(j.dir, 0o700)\n", New: "	err = os.MkdirAll(j.dir, 0o700)\n"},
+	{Name: "a journal behind a link is what each client makes of it", File: journalFile, Old: "ToSlash(dir), \"/\"), \"..\") {", New: "ToSlash(dir), \"/\"), \"..\") && false {"},
 	{Name: "what net/http sent again counts as sent once", File: "idem/client/transport.go", Old: "s.budget.attempts == 1 && s.sends.Load() <= 1 && s", New: "s.budget.attempts == 1 && s"},
 	{Name: "an ended context proves that no earlier call was sent", File: "idem/client/transport.go", Old: "if s.unused(req.Context()) {", New: "if s != nil {"},
 	{Name: "a journal that can't be read proves that no earlier call was sent", File: "idem/client/key.go", Old: "refused.Earlier = true // what", New: "refused.Earlier = false // what"},
@@ -247,6 +249,8 @@ var journals = []Mutant{
 var typeScripts = []Mutant{
 	{Name: "a Buffer's bytes are the caller's to change", File: "idem/client/typescript/src/client.ts", Old: "  return new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice();\n", New: "  return body.slice();\n"},
 	{Name: "a late end is that of the next operation to the client in TypeScript", File: "idem/client/typescript/src/journal.ts", Old: "    if (this.#entries.get(operation)?.entry.key === key) this", New: "    if (key) this"},
+	{Name: "a journal is made in place of a volume that is not mounted by the client in TypeScript", File: "idem/client/typescript/src/file-journal.ts", Old: "await mkdir(directory, { mode: 0o700 })", New: "await mkdir(directory, { mode: 0o700, recursive: true })"},
+	{Name: "a journal behind a link is what the client in TypeScript makes of it", File: "idem/client/typescript/src/file-journal.ts", Old: "directory.split(\"/\").includes(\"..\")", New: "directory.split(\"/\").includes(\"...\")"},
 	{Name: "a reason phrase makes an answer an error", File: "idem/client/typescript/src/answer.ts", Old: ".test(a.statusText) ? a.statusText : \"\";", New: ".test(a.statusText) ? a.statusText : a.statusText;"},
 	{Name: "a torn answer that protects nothing is sent again by the client in TypeScript", File: "idem/client/typescript/src/client.ts", Old: "      unprotected = protectsNothing(response.headers);\n", New: "      unprotected = false;\n"},
 	{Name: "a 202 that protects nothing may be sent again by the client in TypeScript", File: "idem/client/typescript/src/client.ts", Old: "    const unprotected = protectsNothing(accepted.headers);\n", New: "    const unprotected = false;\n"},
@@ -260,6 +264,8 @@ var pythons = []Mutant{
 	{Name: "a key from the future is young to the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: " or age < -_KEY_AHEAD_MAX:", New: ":"},
 	{Name: "a late end is that of the next operation to the client in Python", File: "idem/client/python/src/idem_client/journal.py", Old: "            if kept is not None and kept.key == key:\n", New: "            if kept is not None:\n"},
 	{Name: "the client in Python sends what grew too old while it connected", File: "idem/client/python/src/idem_client/transport.py", Old: "            self._look()\n", New: "            pass\n"},
+	{Name: "a journal is made in place of a volume that is not mounted by the client in Python", File: "idem/client/python/src/idem_client/journal.py", Old: "directory.mkdir(mode=0o700, exist_ok=True)", New: "directory.mkdir(mode=0o700, parents=True, exist_ok=True)"},
+	{Name: "a journal behind a link is what the client in Python makes of it", File: "idem/client/python/src/idem_client/journal.py", Old: " or \"..\" in path.parts:", New: ":"},
 	{Name: "a torn answer that protects nothing is sent again by the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: "        op.unprotected = head is not None and protects_nothing(head.headers)\n", New: "        op.unprotected = answer is not None and protects_nothing(answer.headers)\n"},
 	{Name: "a 202 that protects nothing may be sent again by the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: "    op.unprotected = protects_nothing(accepted.headers)\n", New: ""},
 }

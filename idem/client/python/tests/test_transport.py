@@ -794,7 +794,7 @@ class Journals(unittest.TestCase):
         self.assertEqual([call.args[0] for call in opened.call_args_list], [self.path.absolute().parent, self.path])
 
     def test_what_a_crash_left_does_not_fill_the_journal(self) -> None:
-        path = self.path / "made" / "with" / "journal"
+        path = self.path / "journal"
         journal = FileJournal(path, 1)
         left, removed, live = path / "begin-1", path / "begin-2-gone", path / "begin-3"
         for beside in (left, removed, live):
@@ -826,10 +826,23 @@ class Journals(unittest.TestCase):
     def test_a_relative_directory_which_is_another_one_elsewhere_is_refused(self) -> None:
         self.addCleanup(os.chdir, os.getcwd())
         os.chdir(self.path)
-        for name in ("keys", Path("./keys"), "~/keys", ""):
+        for name in ("keys", Path("./keys"), "~/keys", "", f"{self.path}/link/../keys", self.path / "keys" / "..", f"/../{self.path}/keys"):
             with self.assertRaisesRegex(idem_client.ConfigError, "absolute"):
                 FileJournal(name)
         self.assertEqual(list(self.path.iterdir()), [])
+
+    def test_a_journal_is_made_in_a_directory_that_is_there_since_a_volume_that_is_missing_may_not_be_mounted(self) -> None:
+        volume = self.path / "volume"
+        path = volume / "shop" / "keys"
+        for made in (None, volume):
+            if made is not None:
+                made.mkdir()
+            with self.assertRaisesRegex(idem_client.ConfigError, "not mounted"):
+                FileJournal(path)
+        self.assertEqual(list(volume.iterdir()), [])
+        path.parent.mkdir()
+        for _ in range(2):
+            FileJournal(path)
 
     def test_files_are_for_their_owner_alone(self) -> None:
         FileJournal(self.path / "keys").begin("a", Entry("k", 1.0))

@@ -450,12 +450,25 @@ test("a jump of the wall clock neither ends nor prolongs an operation, unless it
 
 test("FileJournal: a relative directory, which is another one elsewhere, is refused", async (t) => {
   const before = process.cwd();
-  process.chdir(await directory(t));
+  const here = await directory(t);
+  process.chdir(here);
   t.after(() => process.chdir(before));
-  for (const name of ["keys", "./keys", "~/keys", ""]) {
+  for (const name of ["keys", "./keys", "~/keys", "", `${here}/link/../keys`, `${here}/keys/..`, `/../${here}/keys`]) {
     await assert.rejects(FileJournal.open(name), (error) => error instanceof ConfigError && error.message.includes("absolute"), name);
   }
   assert.deepEqual(await readdir("."), []);
+});
+
+test("FileJournal: a journal is made in a directory that is there, since a volume that is missing may not be mounted", async (t) => {
+  const volume = join(await directory(t), "volume");
+  const path = join(volume, "shop", "keys");
+  for (const made of [undefined, volume]) {
+    if (made) await mkdir(made);
+    await assert.rejects(FileJournal.open(path), (error) => error instanceof ConfigError && error.message.includes("not mounted"), `${made}`);
+  }
+  assert.deepEqual(await readdir(volume), []);
+  await mkdir(join(volume, "shop"));
+  for (let n = 0; n < 2; n++) await FileJournal.open(path);
 });
 
 test("FileJournal: two processes get one key between look and rename", async (t) => {
@@ -526,7 +539,7 @@ test("a journal that can't say who else has the operation counts as one that is 
 });
 
 test("FileJournal: what a crash left does not fill it", async (t) => {
-  const path = join(await directory(t), "made", "with", "journal");
+  const path = join(await directory(t), "journal");
   const journal = await FileJournal.open(path, 1);
   for (const name of ["begin-1", "begin-2-gone", "begin-3"]) {
     await mkdir(join(path, name));
