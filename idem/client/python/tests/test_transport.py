@@ -1,6 +1,8 @@
 """What the scenarios don't show: streams, cancellation, redirects, journals. Run where the built wheel is installed."""
 
 import asyncio
+import errno
+import fcntl
 import gzip
 import http.server
 import json
@@ -792,6 +794,18 @@ class Journals(unittest.TestCase):
         with unittest.mock.patch.object(os, "open", side_effect=os.open) as opened:
             FileJournal(self.path)
         self.assertEqual([call.args[0] for call in opened.call_args_list], [self.path.absolute().parent, self.path])
+
+    def test_where_fsync_leaves_it_in_the_disks_memory_the_disk_is_told_to_keep_an_entry(self) -> None:
+        """As on macOS."""
+        for operation, fails, flushes in (("a", None, (5, 0)), ("b", OSError(errno.ENOTSUP, "not supported"), (5, 5))):
+            with (
+                unittest.mock.patch.object(fcntl, "F_FULLFSYNC", 51, create=True),
+                unittest.mock.patch.object(fcntl, "fcntl", side_effect=fails) as full,
+                unittest.mock.patch.object(os, "fsync") as plain,
+            ):
+                FileJournal(self.path).begin(operation, Entry("k"))
+            self.assertEqual((full.call_count, plain.call_count), flushes)
+            self.assertEqual({call.args[1] for call in full.call_args_list}, {51})
 
     def test_what_a_crash_left_does_not_fill_the_journal(self) -> None:
         path = self.path / "journal"
