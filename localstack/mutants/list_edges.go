@@ -404,11 +404,15 @@ var references = []Mutant{
 
 // shops: what the guide's client takes for its order's answer.
 var shops = []Mutant{
-	{Name: "an order whose answer is kept is placed again", File: "docs/examples/guides/clients/clients.go", Old: "	if !found {\n", New: "	if !found || true {\n"},
+	{Name: "an order whose answer is kept is placed again", File: "docs/examples/guides/clients/clients.go", Old: "	case !found:\n", New: "	case !found || true:\n"},
 	{Name: "any answer decides about an order", File: "docs/examples/guides/clients/clients.go", Old: "decides, response.StatusCode) {", New: "decides, response.StatusCode) && false {"},
 	{Name: "a stored answer decides nothing about an order", File: "docs/examples/guides/clients/clients.go", Old: "if !client.Stored(response) && ", New: "if "},
-	{Name: "an order whose key protects nothing is to be sent again", File: "docs/examples/guides/clients/clients.go", Old: "	if mayRepeat(err) {\n", New: "	if false {\n"},
-	{Name: "an answer that breaks off says nothing of its order", File: "docs/examples/guides/clients/clients.go", Old: "and broke off\n		return Answer{}, &UndecidedError{key, protects(response), err}\n", New: "and broke off\n		return Answer{}, err\n"},
+	{Name: "an order whose key protects nothing is to be sent again", File: "docs/examples/guides/clients/clients.go", Old: "mayRepeat(err); may {\n", New: "mayRepeat(err); may && false {\n"},
+	{Name: "an answer that breaks off says nothing of its order", File: "docs/examples/guides/clients/clients.go", Old: "and broke off\n		return Answer{}, &UndecidedError{key, protected, err}\n", New: "and broke off\n		return Answer{}, err\n"},
+	{Name: "an answer that can't be kept says nothing of its order", File: "docs/examples/guides/clients/clients.go", Old: "kept, or not\n		return Answer{}, &UndecidedError{key, protected, err}\n", New: "kept, or not\n		return Answer{}, err\n"},
+	{Name: "an order whose key protects nothing may be sent again because its answer can't be kept", File: "docs/examples/guides/clients/clients.go", Old: "protected := err == nil && protects(response)", New: "protected := true"},
+	{Name: "a mark on an order keeps nothing from being sent", File: "docs/examples/guides/clients/clients.go", Old: "	case found && answer.Status == 0:\n", New: "	case found && false:\n"},
+	{Name: "nothing marks an order that is not to be sent again", File: "docs/examples/guides/clients/clients.go", Old: "!errors.As(err, &undecided) || undecided.Protected {", New: "!errors.As(err, &undecided) || undecided.Protected || true {"},
 }
 
 // refusals: what a router refuses at start, and tells.
