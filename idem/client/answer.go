@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"regexp"
 	"slices"
@@ -26,26 +25,43 @@ type answer struct {
 
 var errAnswerTooLong = errors.New("the answer is too long")
 
-// read reads an answer up to the bound. A body that is longer stays open. An error means that the answer is torn.
+// read reads an answer up to the bound. A body that is longer stays open. An error means that the answer is torn: it has its head then.
 func read(res *http.Response, bytesMax int64) (*answer, error) {
 	body, err := io.ReadAll(io.LimitReader(res.Body, bytesMax+1))
+	a := &answer{res: res, body: body}
 	if err != nil {
 		res.Body.Close()
-		return nil, err
+		return a, err
 	}
-	a := &answer{res: res, body: body}
 	if int64(len(body)) > bytesMax {
 		a.rest = res.Body
 		return a, nil
 	}
 	res.Body.Close()
-	if mediaType, _, err := mime.ParseMediaType(res.Header.Get("Content-Type")); err == nil && mediaType == "application/problem+json" {
-		if json.Unmarshal(body, &a.problem) != nil {
-			a.problem = idem.Problem{}
-		}
+	if problemType.MatchString(res.Header.Get("Content-Type")) {
+		a.problem = readProblem(body)
 		a.problem.Status = res.StatusCode
 	}
 	return a, nil
+}
+
+// problemType is the media type of a problem document, whatever its parameters are.
+var problemType = regexp.MustCompile(`(?i)^application/problem\+json *(;|$)`)
+
+// readProblem reads a problem document. Where another member has another type than idem's problems give it, the code counts still: by it
+// an expired key is told from one that may be sent again.
+func readProblem(body []byte) idem.Problem {
+	var problem idem.Problem
+	if json.Unmarshal(body, &problem) == nil {
+		return problem
+	}
+	var said struct {
+		Code string `json:"code"`
+	}
+	if json.Unmarshal(body, &said) != nil {
+		return idem.Problem{}
+	}
+	return idem.Problem{Code: said.Code}
 }
 
 var codeSyntax = regexp.MustCompile(`^[a-z0-9_.]{1,64}$`)
@@ -105,18 +121,23 @@ var retried = []int{
 // decided are the codes that say, by themselves, what became of the request: asking again gets the same.
 var decided = []string{header.CodeResponseNotKept, header.CodeResponseErased}
 
+// unprotected says that an answer's head tells that the key protects nothing there: each attempt that arrives is executed.
+func unprotected(head http.Header) bool {
+	said := head.Get(header.NameStatus)
+	return said == "unprotected" || said == "ignored"
+}
+
 // judge is pure: semantics.md "On the wire", read from the client's side. An answer from 300 on that is not stored decides nothing about
 // an attempt before: that may run still, and the server may have no record and no lease that keeps it from its commit.
 func (a *answer) judge() verdict {
 	h, status, code := a.res.Header, a.res.StatusCode, a.problem.Code
 	kept := h.Get(header.NameStatus) // says what the code says, also where the body is compressed or was replaced
-	unprotected := kept == "unprotected" || kept == "ignored"
 	switch {
 	case h.Get(header.NameReplayed) == "true" || h.Get(header.NameExpires) != "" || kept == string(idem.OutcomeReplayed):
 		return verdictStored // whatever it says
-	case unprotected && status >= http.StatusMultipleChoices:
+	case unprotected(h) && status >= http.StatusMultipleChoices:
 		return verdictUnprotected // an attempt before was executed beside this one, if at all; so would be another one
-	case unprotected:
+	case unprotected(h):
 		return verdictAnswer
 	case slices.Contains(decided, code) && kept != string(idem.OutcomeUnknown):
 		return verdictStored // as far as it was kept

@@ -43,8 +43,10 @@ var (
 // 202's request, so with its credentials, and only on the same host; it honours Retry-After, and closes the 202's body.
 //
 // It returns an [*OutcomeUnknownError] where the time ends while the server does not know, an [*ExpiredError] where the API
-// says in a problem document of its own that the operation is gone, and else a [*GaveUpError]. After all of them but the second, sending the request again with the same
-// key says as much as the Location does: also where the operation stays in progress because its execution was given up.
+// says in a problem document of its own that the operation is gone, and else a [*GaveUpError]. After the first and the last of them,
+// sending the request again with the same key says as much as the Location does: also where the operation stays in progress because its
+// execution was given up. Not so where the 202 said that the key protects nothing: each end but an ExpiredError is then a GaveUpError of
+// [ReasonUnprotected], and the request, sent again, would be executed beside the first.
 func (t *Transport) Await(ctx context.Context, res *http.Response) (*http.Response, error) {
 	if res.StatusCode != http.StatusAccepted {
 		return res, nil
@@ -57,6 +59,7 @@ func (t *Transport) Await(ctx context.Context, res *http.Response) (*http.Respon
 	// What is left unread of a short body would cost the connection.
 	_, _ = io.CopyN(io.Discard, res.Body, drainBytesMax)
 	res.Body.Close()
+	s.unprotected = unprotected(res.Header)
 	s.status, s.retryAfter = res.StatusCode, retryAfter(res.Header, t.cfg.Now())
 	location, err := t.location(res)
 	if err != nil {
@@ -90,7 +93,7 @@ func (s *sending) poll(ctx context.Context, location *url.URL) (*http.Response, 
 	for {
 		pause, reason := s.budget.next(s.retryAfter)
 		switch {
-		case reason != "" && state == "unknown":
+		case reason != "" && state == "unknown" && !s.unprotected:
 			return nil, &OutcomeUnknownError{Key: s.op.key, RetryAfter: s.retryAfter}
 		case reason != "":
 			return nil, s.giveUp(reason, s.cause)

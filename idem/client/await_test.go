@@ -83,6 +83,7 @@ func TestAwaitFollowsTheLocation(t *testing.T) {
 
 // scripted answers a POST with 202 and the GETs after it with the script's lines: status, Retry-After, body.
 type scripted struct {
+	said     string // the Idempotency-Status of the 202
 	location string
 	script   []string
 	asked    []*http.Request
@@ -90,7 +91,7 @@ type scripted struct {
 
 func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodPost {
-		return &http.Response{StatusCode: 202, Header: http.Header{"Location": {s.location}, "Retry-After": {"2"}}, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+		return &http.Response{StatusCode: 202, Header: http.Header{"Location": {s.location}, "Retry-After": {"2"}, "Idempotency-Status": {s.said}}, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 	}
 	s.asked = append(s.asked, r)
 	line := s.script[0]
@@ -178,6 +179,43 @@ func TestAwait(t *testing.T) {
 				t.Errorf("awaited for %v", w.clock.Now().Sub(epoch))
 			}
 		})
+	}
+}
+
+// clients.md "What an answer means": a 202 said that the key protects nothing, and its end is not seen. The request, sent again, would be
+// executed beside the first, so no error may promise that it is safe.
+func TestA202ThatProtectsNothingIsNotSentAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		location string
+		script   []string
+	}{
+		"never final":       {"/op_1", []string{statusPending}},
+		"unknown":           {"/op_1", []string{statusUnknown}},
+		"refused":           {"/op_1", []string{"401 - x"}},
+		"not a status":      {"/op_1", []string{"200 - <html>"}},
+		"no location":       {"", nil},
+		"its caller leaves": {"/op_1", []string{statusPending}},
+	} {
+		for _, said := range []string{"unprotected", "ignored"} {
+			t.Run(name+", "+said, func(t *testing.T) {
+				w := open(t)
+				transport := w.transport(client.Config{Base: &scripted{said: said, location: test.location, script: test.script}})
+				res, err := transport.RoundTrip(httptest.NewRequest("POST", "https://api.example/v1/payments", strings.NewReader("{}")))
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				if name == "its caller leaves" {
+					w.clock.meanwhile = func(int, time.Duration) { leave() }
+				}
+				_, err = transport.Await(ctx, res)
+				var gaveUp *client.GaveUpError
+				if !errors.As(err, &gaveUp) || gaveUp.Reason != client.ReasonUnprotected || gaveUp.Key != client.KeyOf(res) {
+					t.Errorf("%v, want that the key protects nothing", err)
+				}
+			})
+		}
 	}
 }
 

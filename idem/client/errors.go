@@ -99,9 +99,10 @@ const (
 	// ReasonUnproven: an answer that nothing marks as a stored one, such as the 404 of a route that is gone, the 413 of
 	// a gateway or the redirect of a login page. It says nothing about the attempts before.
 	ReasonUnproven Reason = "the answer is not marked as a stored one, after an earlier attempt"
-	// ReasonUnprotected: an answer from 300 on with Idempotency-Status: unprotected or ignored. Each attempt that arrived may have
-	// been executed, and another one may be, too: look at the resource.
-	ReasonUnprotected Reason = "the server says that the key protects nothing there, after an earlier attempt: another one may execute again"
+	// ReasonUnprotected: an answer has Idempotency-Status: unprotected or ignored, and it is from 300 on, broke off after its head, or
+	// is a 202 whose end Await did not see. Each attempt that arrived may have been executed, and another one may be, too: look at the
+	// resource.
+	ReasonUnprotected Reason = "the server says that the key protects nothing there: another attempt may execute again"
 )
 
 // GaveUpError says that the client stopped asking before there was an answer. It is [ErrUnknown]: ask again with its

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -48,16 +49,18 @@ type fileEntry struct {
 // fileBytesMax is more than an operation id and a key of the largest sizes need, escaped.
 const fileBytesMax = 8 << 10
 
-// OpenFileJournal opens the journal in the directory, which it makes if need be, for at most that many operations, 0 meaning
-// [EntriesMaxDefault]. The path must be absolute: a relative one is another, empty journal where the process starts elsewhere, and
-// a new key for what was sent before. It returns an [*idem.ConfigError] or the file system's error.
+// OpenFileJournal opens the journal in the directory, for at most that many operations, 0 meaning [EntriesMaxDefault]. It makes the
+// directory if need be, but none above it: another, empty journal is a new key for what was sent before. Put a journal on a volume into
+// a directory that you made there, so that opening it is an error while the volume is not mounted. For the same reason the path must be
+// absolute, since a relative one is another journal where the process starts elsewhere, and have no "..", which programs read in two
+// ways behind a symbolic link. It returns an [*idem.ConfigError] or the file system's error.
 func OpenFileJournal(dir string, most int) (*FileJournal, error) {
 	most, err := entriesMax(most)
 	if err != nil {
 		return nil, err
 	}
-	if !filepath.IsAbs(dir) {
-		return nil, &idem.ConfigError{Field: "dir", Value: dir, Rule: "must be an absolute path: a relative one is another journal where the process starts elsewhere"}
+	if !filepath.IsAbs(dir) || slices.Contains(strings.Split(filepath.ToSlash(dir), "/"), "..") {
+		return nil, &idem.ConfigError{Field: "dir", Value: dir, Rule: "must be an absolute path without \"..\": any other one may be another journal, where the process starts elsewhere or behind a link"}
 	}
 	j := &FileJournal{dir: filepath.Clean(dir), entriesMax: most, rename: syscall.Rename, list: os.ReadDir, sync: syncDirectory}
 	if err := j.open(); err != nil {
@@ -67,7 +70,7 @@ func OpenFileJournal(dir string, most int) (*FileJournal, error) {
 }
 
 func (j *FileJournal) open() error {
-	if err := j.makeDurable(j.dir); err != nil {
+	if err := j.makeDurable(); err != nil {
 		return err
 	}
 	if err := j.sync(j.dir); err != nil {
@@ -319,27 +322,36 @@ func (j *FileJournal) remove(file os.DirEntry) error {
 	return os.RemoveAll(gone) //nolint:gosec // it is in the journal's directory
 }
 
-// makeDurable makes a directory and those above it that are missing. Each name is synced in the directory above, and so is
-// that of the last one that is there: the one who made it may not have got to this.
-func (j *FileJournal) makeDurable(dir string) error {
-	above := filepath.Dir(dir)
-	_, err := os.Stat(dir)
+// makeDurable makes the directory if it is missing, but none above it: where those are missing a volume may not be mounted. The name of
+// one that is there is synced all the same: the one who made it may not have got to this.
+func (j *FileJournal) makeDurable() error {
+	above := filepath.Dir(j.dir)
+	_, err := os.Stat(j.dir)
 	if err == nil {
-		if err = j.sync(above); errors.Is(err, fs.ErrPermission) {
-			return nil // somebody else made it
-		}
-		return err
+		return j.syncName(j.dir)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := j.makeDurable(above); err != nil {
+	err = os.Mkdir(j.dir, 0o700)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &idem.ConfigError{Field: "dir", Value: j.dir, Rule: "must be in a directory that is there: if a volume is not mounted, a journal made in its place has new keys for what was sent before"}
+	case err != nil && !errors.Is(err, fs.ErrExist):
 		return err
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := j.syncName(above); err != nil {
 		return err
 	}
 	return j.sync(above)
+}
+
+// syncName makes the name of a directory durable. Where the one above it may not be read somebody else made it.
+func (j *FileJournal) syncName(dir string) error {
+	if err := j.sync(filepath.Dir(dir)); !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil
 }
 
 // syncDirectory makes the directory's names durable.

@@ -157,7 +157,7 @@ func TestTheAgeOfAKeyIsCountedByTheDate(t *testing.T) {
 
 // What crashes left beside the entries neither fills the journal nor stays; what another process is writing does.
 func TestWhatACrashLeftDoesNotFillTheJournal(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "made", "with", "journal")
+	dir := filepath.Join(t.TempDir(), "journal")
 	j, err := OpenFileJournal(dir, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -105,6 +105,65 @@ func TestAnAnswerThatIsNotStoredSaysNothingAboutALostAttempt(t *testing.T) {
 	}
 }
 
+// reads is a body that is read by a function.
+type reads func([]byte) (int, error)
+
+func (f reads) Read(p []byte) (int, error) { return f(p) }
+
+// clients.md "What an answer means": the head of an answer says that the key protects nothing, and its body does not come whole. Another
+// attempt would be executed beside this one, so the client makes none by itself.
+func TestATornAnswerWhoseKeyProtectsNothingIsNotSentAgain(t *testing.T) {
+	for name, body := range map[string]func(ctx context.Context, leave func()) error{
+		"it breaks off":   func(context.Context, func()) error { return io.ErrUnexpectedEOF },
+		"it stays away":   func(ctx context.Context, _ func()) error { <-ctx.Done(); return ctx.Err() },
+		"its caller goes": func(ctx context.Context, leave func()) error { leave(); <-ctx.Done(); return ctx.Err() },
+	} {
+		for _, said := range []string{"unprotected", "ignored"} {
+			t.Run(name+", "+said, func(t *testing.T) {
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				asked := 0
+				base := roundTripper(func(r *http.Request) (*http.Response, error) {
+					asked++
+					read := reads(func([]byte) (int, error) { return 0, body(r.Context(), leave) })
+					return &http.Response{StatusCode: 201, Header: http.Header{"Idempotency-Status": {said}}, Body: io.NopCloser(read), Request: r}, nil
+				})
+				w := open(t)
+				_, err := w.post(ctx, w.transport(client.Config{Base: base, AttemptTimeout: 20 * time.Millisecond}), "/orders", "{}")
+				var gaveUp *client.GaveUpError
+				if !errors.As(err, &gaveUp) || gaveUp.Reason != client.ReasonUnprotected || gaveUp.Status != 201 || asked != 1 || len(w.clock.paused()) != 0 {
+					t.Errorf("%v after %d requests, want that the key protects nothing after one", err, asked)
+				}
+				if errors.Is(err, context.Canceled) != (name == "its caller goes") {
+					t.Errorf("%v, want what ended it", err)
+				}
+			})
+		}
+	}
+}
+
+// The redirect of an operation whose key protects nothing leads nowhere: the error does not say that the key may be sent again.
+func TestAnUnprotectedRedirectThatLeadsNowhereIsNotSentAgain(t *testing.T) {
+	for name, place := range map[string]string{"to no URL": "http://[::1", "to a page that breaks off": "/elsewhere"} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			base := roundTripper(func(r *http.Request) (*http.Response, error) {
+				if asked++; asked > 1 {
+					return nil, io.ErrUnexpectedEOF
+				}
+				header := http.Header{"Location": {place}, "Idempotency-Status": {"unprotected"}}
+				return &http.Response{StatusCode: 303, Header: header, Body: http.NoBody, Request: r}, nil
+			})
+			w := open(t)
+			_, err := (&http.Client{Transport: w.transport(client.Config{Base: base})}).Post(w.server.URL+"/orders", "application/json", strings.NewReader("{}"))
+			var gaveUp *client.GaveUpError
+			if !errors.As(err, &gaveUp) || gaveUp.Reason != client.ReasonUnprotected || gaveUp.Status != 303 {
+				t.Errorf("%v, want that the key protects nothing", err)
+			}
+		})
+	}
+}
+
 func TestGivesUpClearly(t *testing.T) {
 	always := slices.Repeat([]fault{status(503, "20")}, 100)
 	for name, test := range map[string]struct {

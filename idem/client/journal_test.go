@@ -159,10 +159,12 @@ func TestJournalHasOneWinner(t *testing.T) {
 	})
 }
 
-// A relative directory is another one where the process starts elsewhere: an empty journal, and a new key for what was sent.
+// A relative directory is another one where the process starts elsewhere: an empty journal, and a new key for what was sent. So is one
+// with ".." behind a symbolic link, to clients that read it otherwise.
 func TestARelativeJournalIsRefused(t *testing.T) {
-	t.Chdir(t.TempDir())
-	for _, dir := range []string{"keys", "./keys", "~/keys", ""} {
+	here := t.TempDir()
+	t.Chdir(here)
+	for _, dir := range []string{"keys", "./keys", "~/keys", "", here + "/link/../keys", here + "/keys/..", "/../" + here + "/keys"} {
 		var refused *idem.ConfigError
 		if _, err := client.OpenFileJournal(dir, 0); !errors.As(err, &refused) || refused.Field != "dir" {
 			t.Errorf("%q: %v", dir, err)
@@ -170,6 +172,34 @@ func TestARelativeJournalIsRefused(t *testing.T) {
 	}
 	if made, err := os.ReadDir("."); err != nil || len(made) > 0 {
 		t.Errorf("made %v, %v", made, err)
+	}
+}
+
+// A volume that is not mounted leaves the journal's path missing. An empty journal in its place would have a new key for what was sent.
+func TestAJournalIsMadeInADirectoryThatIsThere(t *testing.T) {
+	volume := filepath.Join(t.TempDir(), "volume")
+	dir := filepath.Join(volume, "shop", "keys")
+	for _, made := range []string{"", volume} {
+		if made != "" {
+			if err := os.Mkdir(made, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var refused *idem.ConfigError
+		if _, err := client.OpenFileJournal(dir, 0); !errors.As(err, &refused) || !strings.Contains(refused.Rule, "not mounted") {
+			t.Errorf("where %q is the last directory that is there: %v", made, err)
+		}
+		if _, err := os.Stat(filepath.Join(volume, "shop")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("it made a directory: %v", err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(volume, "shop"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := client.OpenFileJournal(dir, 0); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -78,6 +78,9 @@ func (t *Transport) passOn(req *http.Request) (*http.Response, error) {
 				res.Body.Close()
 				gaveUp.Reason, gaveUp.Status, gaveUp.Cause = ReasonPermanent, res.StatusCode, errRedirect
 			}
+			if unprotected(from.Header) {
+				gaveUp.Reason = ReasonUnprotected
+			}
 			return nil, gaveUp
 		}
 	}
@@ -110,6 +113,8 @@ type sending struct {
 	// sends is how often a request was written to a connection.
 	sends atomic.Int64
 	log   *slog.Logger
+	// unprotected says that an answer's head told that the key protects nothing: nothing is sent again then.
+	unprotected bool
 	// What the last attempt came to.
 	status     int
 	code       string
@@ -132,6 +137,9 @@ func (s *sending) run() (*http.Response, error) {
 		}
 		if expired := (*ExpiredError)(nil); errors.As(s.cause, &expired) {
 			return nil, s.ended(ctx, expired)
+		}
+		if s.unprotected {
+			return nil, s.ended(ctx, s.giveUp(ReasonUnprotected, s.cause))
 		}
 		if permanent(s.cause) {
 			return nil, s.ended(ctx, s.impossible(ctx))
@@ -161,8 +169,12 @@ func (s *sending) once(ctx context.Context) (*http.Response, bool, error) {
 	s.budget.attempts++
 	s.status, s.code, s.retryAfter, s.cause = 0, "", 0, nil
 	a, err := s.attempt(ctx)
+	s.unprotected = a != nil && unprotected(a.res.Header) // also where the answer broke off after its head
 	if err != nil {
 		s.cause = err
+		if s.unprotected {
+			s.status = a.res.StatusCode
+		}
 		return nil, false, nil
 	}
 	s.status, s.code, s.retryAfter = a.res.StatusCode, plain(a.problem.Code), retryAfter(a.res.Header, s.t.cfg.Now())
@@ -220,7 +232,8 @@ func (s *sending) attempt(ctx context.Context) (*answer, error) {
 
 var errAttemptTimeout = errors.New("no answer within Config.AttemptTimeout")
 
-// exchange sends a request once and reads its answer, all within Config.AttemptTimeout.
+// exchange sends a request once and reads its answer, all within Config.AttemptTimeout. Beside an error there is the answer's head, where
+// that came.
 func (t *Transport) exchange(out *http.Request) (*answer, error) {
 	ctx, cancel := context.WithCancelCause(out.Context())
 	timer := time.AfterFunc(t.cfg.AttemptTimeout, func() { cancel(errAttemptTimeout) })
@@ -237,10 +250,7 @@ func (t *Transport) exchange(out *http.Request) (*answer, error) {
 		return a, nil
 	}
 	cancel(nil)
-	if err != nil {
-		return nil, err
-	}
-	return a, nil
+	return a, err
 }
 
 func (t *Transport) send(out *http.Request) (*answer, error) {
@@ -309,7 +319,12 @@ func (s *sending) shown(with sent) *http.Request {
 	return shown
 }
 
+// giveUp ends without an answer. Where the key protects nothing that is the reason, whatever else ended it: after any other one the key
+// would be sent again.
 func (s *sending) giveUp(reason Reason, cause error) error {
+	if s.unprotected {
+		reason = ReasonUnprotected
+	}
 	return &GaveUpError{
 		Reason: reason, Key: s.op.key, Attempts: s.budget.attempts, Sends: int(s.sends.Load()), Elapsed: s.budget.elapsed(),
 		Status: s.status, Code: s.code, RetryAfter: s.retryAfter, Cause: cause,

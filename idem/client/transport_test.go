@@ -533,6 +533,8 @@ func TestAnswersOfOthers(t *testing.T) {
 		"too large a response":    {500, map[string]string{"Content-Type": "application/problem+json"}, `{"code":"idempotency_response_too_large"}`, "500"},
 		"the key's record, 410":   {410, map[string]string{"Content-Type": "application/problem+json"}, `{"code":"idempotency_key_expired"}`, "*client.ExpiredError"},
 		"the key's record, 412":   {412, map[string]string{"Content-Type": "application/problem+json; charset=utf-8"}, `{"code":"idempotency_key_expired"}`, "*client.ExpiredError"},
+		"its status is text":      {410, map[string]string{"Content-Type": "application/problem+json"}, `{"code":"idempotency_key_expired","status":"410"}`, "*client.ExpiredError"},
+		"a malformed parameter":   {410, map[string]string{"Content-Type": "application/problem+json; charset"}, `{"code":"idempotency_key_expired"}`, "*client.ExpiredError"},
 		"unknown, body replaced":  {409, map[string]string{"Idempotency-Status": "unknown"}, "<html>", "*client.OutcomeUnknownError"},
 		"mismatch, body replaced": {422, map[string]string{"Idempotency-Status": "mismatch"}, "<html>", "*client.MismatchError"},
 		"in progress, likewise":   {409, map[string]string{"Idempotency-Status": "in_progress"}, "<html>", "*client.GaveUpError"},

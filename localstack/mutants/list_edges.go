@@ -233,6 +233,8 @@ var journals = []Mutant{
 	{Name: "a late end is that of the next operation in memory", File: "idem/client/journal.go", Old: "	if j.entries[operation].Key == key {\n", New: "	if key != \"\" {\n"},
 	{Name: "what a stopped writer made is removed under its name", File: journalFile, Old: "	if err := j.rename(name, gone); err != nil {\n		return err\n	}\n", New: "	gone = name\n"},
 	{Name: "a second caller leaves no mark", File: journalFile, Old: "		_, err = file.WriteString(\"\\n\")\n", New: "		_ = shared\n"},
+	{Name: "a journal is made in place of a volume that is not mounted", File: journalFile, Old: "	err = os.Mkdir(j.dir, 0o700)\n", New: "	err = os.MkdirAll(j.dir, 0o700)\n"},
+	{Name: "a journal behind a link is what each client makes of it", File: journalFile, Old: "ToSlash(dir), \"/\"), \"..\") {", New: "ToSlash(dir), \"/\"), \"..\") && false {"},
 	{Name: "what net/http sent again counts as sent once", File: "idem/client/transport.go", Old: "s.budget.attempts == 1 && s.sends.Load() <= 1 && s", New: "s.budget.attempts == 1 && s"},
 	{Name: "an ended context proves that no earlier call was sent", File: "idem/client/transport.go", Old: "if s.unused(req.Context()) {", New: "if s != nil {"},
 	{Name: "a journal that can't be read proves that no earlier call was sent", File: "idem/client/key.go", Old: "refused.Earlier = true // what", New: "refused.Earlier = false // what"},
@@ -242,12 +244,21 @@ var journals = []Mutant{
 	{Name: "a body leaves whatever its key's age is by then", File: "idem/client/transport.go", Old: "heldBack{body, s.tooOld}", New: "body"},
 	{Name: "an answer that is not stored speaks for a lost attempt", File: "idem/client/answer.go", Old: "kept == string(idem.OutcomeReplayed):", New: "kept == string(idem.OutcomeReplayed) || kept == string(idem.OutcomeExecuted):"},
 	{Name: "a response that is too large speaks for a lost attempt", File: "idem/client/answer.go", Old: "		return verdictUnproven // asking again", New: "		return verdictAnswer // asking again"},
+	{Name: "a problem that writes another member otherwise has no code", File: "idem/client/answer.go", Old: "	return idem.Problem{Code: said.Code}\n", New: "	return idem.Problem{}\n"},
+	{Name: "a 202 that protects nothing may be sent again", File: "idem/client/await.go", Old: "	s.unprotected = unprotected(res.Header)\n", New: ""},
+	{Name: "a torn answer that protects nothing is sent again", File: "idem/client/transport.go", Old: "	s.unprotected = a != nil && unprotected(a.res.Header) // also", New: "	s.unprotected = err == nil && unprotected(a.res.Header) // also"},
+	{Name: "a redirect that protects nothing may be sent again", File: "idem/client/transport.go", Old: "			if unprotected(from.Header) {\n", New: "			if false {\n"},
 }
 
 // typeScripts: what the client in TypeScript sends, and under which key.
 var typeScripts = []Mutant{
 	{Name: "a Buffer's bytes are the caller's to change", File: "idem/client/typescript/src/client.ts", Old: "  return new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice();\n", New: "  return body.slice();\n"},
 	{Name: "a late end is that of the next operation to the client in TypeScript", File: "idem/client/typescript/src/journal.ts", Old: "    if (this.#entries.get(operation)?.entry.key === key) this", New: "    if (key) this"},
+	{Name: "a journal is made in place of a volume that is not mounted by the client in TypeScript", File: "idem/client/typescript/src/file-journal.ts", Old: "await mkdir(directory, { mode: 0o700 })", New: "await mkdir(directory, { mode: 0o700, recursive: true })"},
+	{Name: "a journal behind a link is what the client in TypeScript makes of it", File: "idem/client/typescript/src/file-journal.ts", Old: "directory.split(\"/\").includes(\"..\")", New: "directory.split(\"/\").includes(\"...\")"},
+	{Name: "a reason phrase makes an answer an error", File: "idem/client/typescript/src/answer.ts", Old: ".test(a.statusText) ? a.statusText : \"\";", New: ".test(a.statusText) ? a.statusText : a.statusText;"},
+	{Name: "a torn answer that protects nothing is sent again by the client in TypeScript", File: "idem/client/typescript/src/client.ts", Old: "      unprotected = protectsNothing(response.headers);\n", New: "      unprotected = false;\n"},
+	{Name: "a 202 that protects nothing may be sent again by the client in TypeScript", File: "idem/client/typescript/src/client.ts", Old: "    const unprotected = protectsNothing(accepted.headers);\n", New: "    const unprotected = false;\n"},
 }
 
 // pythons: what the client in Python takes for proof.
@@ -258,6 +269,11 @@ var pythons = []Mutant{
 	{Name: "a key from the future is young to the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: " or age < -_KEY_AHEAD_MAX:", New: ":"},
 	{Name: "a late end is that of the next operation to the client in Python", File: "idem/client/python/src/idem_client/journal.py", Old: "            if kept is not None and kept.key == key:\n", New: "            if kept is not None:\n"},
 	{Name: "the client in Python sends what grew too old while it connected", File: "idem/client/python/src/idem_client/transport.py", Old: "            self._look()\n", New: "            pass\n"},
+	{Name: "a journal is made in place of a volume that is not mounted by the client in Python", File: "idem/client/python/src/idem_client/journal.py", Old: "directory.mkdir(mode=0o700, exist_ok=True)", New: "directory.mkdir(mode=0o700, parents=True, exist_ok=True)"},
+	{Name: "an entry stays in a disk's own memory on macOS", File: "idem/client/python/src/idem_client/journal.py", Old: "        if full is not None:\n", New: "        if False:\n"},
+	{Name: "a journal behind a link is what the client in Python makes of it", File: "idem/client/python/src/idem_client/journal.py", Old: " or \"..\" in path.parts:", New: ":"},
+	{Name: "a torn answer that protects nothing is sent again by the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: "        op.unprotected = head is not None and protects_nothing(head.headers)\n", New: "        op.unprotected = answer is not None and protects_nothing(answer.headers)\n"},
+	{Name: "a 202 that protects nothing may be sent again by the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: "    op.unprotected = protects_nothing(accepted.headers)\n", New: ""},
 }
 
 // comparisons: what of a request the middleware compares, and what it reads of its time.
@@ -401,11 +417,15 @@ var references = []Mutant{
 
 // shops: what the guide's client takes for its order's answer.
 var shops = []Mutant{
-	{Name: "an order whose answer is kept is placed again", File: "docs/examples/guides/clients/clients.go", Old: "	if !found {\n", New: "	if !found || true {\n"},
+	{Name: "an order whose answer is kept is placed again", File: "docs/examples/guides/clients/clients.go", Old: "	case !found:\n", New: "	case !found || true:\n"},
 	{Name: "any answer decides about an order", File: "docs/examples/guides/clients/clients.go", Old: "decides, response.StatusCode) {", New: "decides, response.StatusCode) && false {"},
 	{Name: "a stored answer decides nothing about an order", File: "docs/examples/guides/clients/clients.go", Old: "if !client.Stored(response) && ", New: "if "},
-	{Name: "an order whose key protects nothing is to be sent again", File: "docs/examples/guides/clients/clients.go", Old: "	if mayRepeat(err) {\n", New: "	if false {\n"},
-	{Name: "an answer that breaks off says nothing of its order", File: "docs/examples/guides/clients/clients.go", Old: "and broke off\n		return Answer{}, &UndecidedError{key, protects(response), err}\n", New: "and broke off\n		return Answer{}, err\n"},
+	{Name: "an order whose key protects nothing is to be sent again", File: "docs/examples/guides/clients/clients.go", Old: "mayRepeat(err); may {\n", New: "mayRepeat(err); may && false {\n"},
+	{Name: "an answer that breaks off says nothing of its order", File: "docs/examples/guides/clients/clients.go", Old: "and broke off\n		return Answer{}, &UndecidedError{key, protected, err}\n", New: "and broke off\n		return Answer{}, err\n"},
+	{Name: "an answer that can't be kept says nothing of its order", File: "docs/examples/guides/clients/clients.go", Old: "kept, or not\n		return Answer{}, &UndecidedError{key, protected, err}\n", New: "kept, or not\n		return Answer{}, err\n"},
+	{Name: "an order whose key protects nothing may be sent again because its answer can't be kept", File: "docs/examples/guides/clients/clients.go", Old: "protected := err == nil && protects(response)", New: "protected := true"},
+	{Name: "a mark on an order keeps nothing from being sent", File: "docs/examples/guides/clients/clients.go", Old: "	case found && answer.Status == 0:\n", New: "	case found && false:\n"},
+	{Name: "nothing marks an order that is not to be sent again", File: "docs/examples/guides/clients/clients.go", Old: "!errors.As(err, &undecided) || undecided.Protected {", New: "!errors.As(err, &undecided) || undecided.Protected || true {"},
 }
 
 // refusals: what a router refuses at start, and tells.

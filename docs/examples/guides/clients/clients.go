@@ -13,7 +13,8 @@ import (
 	"github.com/idem-go/idem-aws/idem/client"
 )
 
-// Answer is what the API decided about an order, and the key by which the order ends.
+// Answer is what the API decided about an order, and the key by which the order ends. Without a status it is a mark: the order may have
+// been placed, and is not to be sent again.
 type Answer struct {
 	Status    int
 	Body, Key string
@@ -26,7 +27,8 @@ var decides = []int{http.StatusCreated, http.StatusPaymentRequired}
 // Answers are the shop's own, in its database: a restart finds them there.
 type Answers struct {
 	Kept func(name string) (answer Answer, found bool, err error)
-	Keep func(name string, answer Answer) error
+	Keep func(name string, answer Answer) error // leaves what is kept under the name already
+	Drop func(name, key string) error           // removes the mark that has the key, and never an answer
 }
 
 // Shop orders at an API that honours keys.
@@ -52,24 +54,38 @@ func NewShop(url, folder string, answers Answers) (*Shop, error) {
 }
 
 // Order places an order under a name of the shop's own, and returns its answer. A name is used for one order only: called again, it
-// returns the answer that is kept.
+// returns the answer that is kept. Beside an error that is not [client.ErrUnknown] there may be the answer.
 func (s *Shop) Order(ctx context.Context, name, body string) (Answer, error) {
 	answer, found, err := s.answers.Kept(name) // before anything is sent: the key of a kept answer may be forgotten
-	if err != nil {
-		return Answer{}, err
-	}
-	if !found {
+	switch {
+	case err != nil:
+		return Answer{}, &UndecidedError{"", true, err} // an earlier call may have placed the order
+	case found && answer.Status == 0:
+		return Answer{}, &UndecidedError{answer.Key, false, errMarked}
+	case !found:
 		if answer, err = s.send(ctx, name, body); err != nil {
-			return Answer{}, err
-		}
-		if err := s.answers.Keep(name, answer); err != nil {
-			return Answer{}, err
+			return Answer{}, s.mark(name, err)
 		}
 	}
-	return answer, s.keys.Done(ctx, name, answer.Key) // only now may the key be forgotten
+	if err := s.keys.Done(ctx, name, answer.Key); err != nil { // only now may the key be forgotten
+		return answer, fmt.Errorf("the order has its answer; only its key is not forgotten: %w", err)
+	}
+	return answer, nil
 }
 
-// send sends the order until the API has decided about it.
+var errMarked = errors.New("an earlier call ended so")
+
+// mark keeps under the order's name that it is not to be sent again, where its error says so: whatever calls again, such as a queue that
+// delivers the job once more, sends nothing then.
+func (s *Shop) mark(name string, err error) error {
+	var undecided *UndecidedError
+	if !errors.As(err, &undecided) || undecided.Protected {
+		return err
+	}
+	return errors.Join(err, s.answers.Keep(name, Answer{Key: undecided.Key}))
+}
+
+// send sends the order until the API has decided about it, and keeps its answer.
 func (s *Shop) send(ctx context.Context, name, body string) (Answer, error) {
 	ctx = client.WithOperation(ctx, name)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, strings.NewReader(body))
@@ -78,11 +94,12 @@ func (s *Shop) send(ctx context.Context, name, body string) (Answer, error) {
 	}
 	r.Header.Set("Content-Type", "application/json")
 	response, err := s.http.Do(r)
+	protected := err == nil && protects(response)
 	if err == nil {
 		response, err = s.keys.Await(ctx, response) // a 202 is not the end
 	}
-	if mayRepeat(err) {
-		return Answer{}, unrepeatable(err) // "look at it, and do not send it again"
+	if key, may := mayRepeat(err); may {
+		return Answer{}, &UndecidedError{key, false, err} // "look at it, and do not send it again"
 	}
 	if errors.Is(err, client.ErrUnknown) {
 		return Answer{}, unknown(err)
@@ -93,18 +110,23 @@ func (s *Shop) send(ctx context.Context, name, body string) (Answer, error) {
 	defer response.Body.Close()
 	key := client.KeyOf(response)
 	if !client.Stored(response) && !slices.Contains(decides, response.StatusCode) {
-		return Answer{}, &UndecidedError{key, protects(response), errors.New(response.Status + " decides nothing")}
+		return Answer{}, &UndecidedError{key, protected, errors.New(response.Status + " decides nothing")}
 	}
 	text, err := io.ReadAll(response.Body)
 	if err != nil { // it was too long to be read ahead, and broke off
-		return Answer{}, &UndecidedError{key, protects(response), err}
+		return Answer{}, &UndecidedError{key, protected, err}
 	}
-	return Answer{response.StatusCode, string(text), key}, nil
+	answer := Answer{response.StatusCode, string(text), key}
+	if err := s.answers.Keep(name, answer); err != nil { // it may be kept, or not
+		return Answer{}, &UndecidedError{key, protected, err}
+	}
+	return answer, nil
 }
 
-// UndecidedError is the error of an order that got an answer which does not say what became of it. It is [client.ErrUnknown].
+// UndecidedError is the error of an order whose answer does not say what became of it, or could not be kept or looked for. It is
+// [client.ErrUnknown].
 type UndecidedError struct {
-	Key       string // ends the order where it is given up
+	Key       string // ends the order where it is given up; "" where the answer was only looked for
 	Protected bool   // the key protects the order: it may be sent again
 	Cause     error
 }
@@ -120,11 +142,18 @@ func (e *UndecidedError) Error() string {
 // Unwrap returns the cause, and says that the outcome is unknown.
 func (e *UndecidedError) Unwrap() []error { return []error{client.ErrUnknown, e.Cause} }
 
-// mayRepeat says that the same order, sent again, may be placed again: the server has forgotten its key, or does not honour it.
-func mayRepeat(err error) bool {
+// mayRepeat says that the same order, sent again, may be placed again: the server has forgotten its key, or does not honour it. It returns
+// the key.
+func mayRepeat(err error) (string, bool) {
 	var expired *client.ExpiredError
 	var gaveUp *client.GaveUpError
-	return errors.As(err, &expired) || errors.As(err, &gaveUp) && gaveUp.Reason == client.ReasonUnprotected
+	switch {
+	case errors.As(err, &expired):
+		return expired.Key, true
+	case errors.As(err, &gaveUp) && gaveUp.Reason == client.ReasonUnprotected:
+		return gaveUp.Key, true
+	}
+	return "", false
 }
 
 // protects says that the key protects what the answer is to.
@@ -143,8 +172,11 @@ func unknown(err error) error {
 	return fmt.Errorf("the order may have been placed; call again with the same name and body: %w", err)
 }
 
-// GiveUp ends an order that has no answer, once a person has looked whether it was placed. The key is that of its error. The name is a
-// new order afterwards.
+// GiveUp ends an order that has no answer, once no attempt at it can run any more and a person has looked whether it was placed. The key
+// is that of its error. The name is a new order afterwards.
 func (s *Shop) GiveUp(ctx context.Context, name, key string) error {
-	return s.keys.Done(ctx, name, key)
+	if err := s.keys.Done(ctx, name, key); err != nil {
+		return err
+	}
+	return s.answers.Drop(name, key) // last: under a name with a mark nothing is sent
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -50,23 +51,29 @@ func newServer(t *testing.T, loses int64) (*server, string) {
 }
 
 // table is the shop's, by the orders' names. Its process dies before it has kept an answer, or right after that, where there is such an
-// error.
+// error; or it can't read the table.
 type table struct {
-	rows          map[string]Answer
-	before, after error
+	rows                  map[string]Answer
+	before, after, unread error
 }
 
 func (k *table) answers() Answers {
 	return Answers{
 		Kept: func(name string) (Answer, bool, error) {
 			answer, found := k.rows[name]
-			return answer, found, nil
+			return answer, found, k.unread
 		},
 		Keep: func(name string, answer Answer) error {
-			if k.before == nil {
+			if _, found := k.rows[name]; !found && k.before == nil {
 				k.rows[name] = answer
 			}
 			return errors.Join(k.before, k.after)
+		},
+		Drop: func(name, key string) error {
+			if k.rows[name] == (Answer{Key: key}) {
+				delete(k.rows, name)
+			}
+			return nil
 		},
 	}
 }
@@ -90,7 +97,7 @@ func TestThePageShowsOneOrderWhateverIsLost(t *testing.T) {
 	folder := t.TempDir()
 	kept.before = errDied
 	shop = check.Get(NewShop(url, folder, kept.answers()))(t)
-	if _, err := shop.Order(t.Context(), "order-18", `{"item":"book"}`); !errors.Is(err, errDied) {
+	if _, err := shop.Order(t.Context(), "order-18", `{"item":"book"}`); !errors.Is(err, errDied) || !errors.Is(err, client.ErrUnknown) {
 		t.Fatal(err)
 	}
 	kept.before = nil
@@ -141,7 +148,7 @@ func TestAJobThatComesAgainAfterItsAnswerIsKeptOrdersNothing(t *testing.T) {
 			s, url := newServer(t, 0)
 			folder, kept := t.TempDir(), &table{rows: map[string]Answer{}, after: dies}
 			shop := check.Get(NewShop(url, folder, kept.answers()))(t)
-			if _, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`); !errors.Is(err, dies) {
+			if _, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`); !errors.Is(err, dies) || errors.Is(err, client.ErrUnknown) != (dies != nil) {
 				t.Fatal(err)
 			}
 			again := check.Get(NewShop(url, folder, kept.answers()))(t)
@@ -297,6 +304,14 @@ func TestWhatMightBePlacedAgainIsNotToBeSentAgain(t *testing.T) {
 			w.Header().Set("Idempotency-Status", "unprotected")
 			w.WriteHeader(http.StatusPaymentRequired)
 		},
+		"unprotected, and its end is not seen": func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodPost {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			w.Header().Set("Idempotency-Status", "unprotected")
+			accepted("")(w, r)
+		},
 		"expired": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusGone)
@@ -314,17 +329,101 @@ func TestWhatMightBePlacedAgainIsNotToBeSentAgain(t *testing.T) {
 				second(w, r)
 			}))
 			defer listening.Close()
-			kept := &table{rows: map[string]Answer{}}
-			shop := check.Get(NewShop(listening.URL, t.TempDir(), kept.answers()))(t)
-			_, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`)
-			if !errors.Is(err, client.ErrUnknown) || strings.Contains(err.Error(), "call again") || !strings.Contains(err.Error(), "do not send it again") {
-				t.Errorf("%v, want that it must not be sent again", err)
-			}
-			if s.orders.Load() != 1 || len(kept.rows) != 0 {
-				t.Errorf("%d orders, kept %v", s.orders.Load(), kept.rows)
+			neverAgain(t, listening.URL, &requests)
+			if s.orders.Load() != 1 {
+				t.Errorf("%d orders", s.orders.Load())
 			}
 		})
 	}
+}
+
+// neverAgain calls twice for an order that is not to be sent again, by one process after the other, as a queue does whose job has failed.
+// Both are told so, and the second one sends nothing. Given up by a person, the order leaves nothing behind.
+func neverAgain(t *testing.T, url string, requests *atomic.Int64) {
+	t.Helper()
+	folder, kept := t.TempDir(), &table{rows: map[string]Answer{}}
+	var shop *Shop
+	var undecided *UndecidedError
+	sent := int64(0)
+	for call := range 2 {
+		shop = check.Get(NewShop(url, folder, kept.answers()))(t)
+		_, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`)
+		if !errors.Is(err, client.ErrUnknown) || strings.Contains(err.Error(), "call again") || !strings.Contains(err.Error(), "do not send it again") {
+			t.Errorf("call %d: %v, want that it must not be sent again", call, err)
+		}
+		if !errors.As(err, &undecided) || undecided.Key == "" || kept.rows["order-17"] != (Answer{Key: undecided.Key}) {
+			t.Fatalf("call %d: %v, kept %v, want a mark", call, err, kept.rows)
+		}
+		if call > 0 && requests.Load() != sent {
+			t.Errorf("call %d sent something: %d requests after %d", call, requests.Load(), sent)
+		}
+		sent = requests.Load()
+	}
+	if err := shop.GiveUp(t.Context(), "order-17", undecided.Key); err != nil || len(kept.rows) != 0 {
+		t.Errorf("given up: %v, kept %v", err, kept.rows)
+	}
+	if entries := check.Get(os.ReadDir(folder))(t); len(entries) != 0 {
+		t.Errorf("the journal has %v still", entries)
+	}
+}
+
+// A database that fails after the order was placed, or before it is known whether an earlier call placed it, proves nothing: the error
+// says so, and whether the same name may be called again. Where only the key could not be forgotten the order has its answer.
+func TestWhatCannotBeKeptMayHaveBeenPlaced(t *testing.T) {
+	t.Run("its answer", func(t *testing.T) {
+		s, url := newServer(t, 0)
+		kept := &table{rows: map[string]Answer{}, before: errDied}
+		shop := check.Get(NewShop(url, t.TempDir(), kept.answers()))(t)
+		_, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`)
+		if !errors.Is(err, client.ErrUnknown) || !errors.Is(err, errDied) || !strings.Contains(err.Error(), "call again") {
+			t.Errorf("%v, want that it may have been placed, and that the same name is safe", err)
+		}
+		kept.before = nil
+		check.Get(shop.Order(t.Context(), "order-17", `{"item":"book"}`))(t)
+		if s.orders.Load() != 1 {
+			t.Errorf("%d orders", s.orders.Load())
+		}
+	})
+	t.Run("its answer, which the key does not protect", func(t *testing.T) {
+		s, _ := newServer(t, 0)
+		listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			s.ServeHTTP(httptest.NewRecorder(), r)
+			w.Header().Set("Idempotency-Status", "unprotected")
+			w.WriteHeader(http.StatusCreated)
+		}))
+		defer listening.Close()
+		kept := &table{rows: map[string]Answer{}, before: errDied}
+		shop := check.Get(NewShop(listening.URL, t.TempDir(), kept.answers()))(t)
+		_, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`)
+		if !errors.Is(err, client.ErrUnknown) || !errors.Is(err, errDied) || strings.Contains(err.Error(), "call again") {
+			t.Errorf("%v, want that it may have been placed, and is not to be sent again", err)
+		}
+	})
+	t.Run("an earlier answer, which can't be read", func(t *testing.T) {
+		s, url := newServer(t, 0)
+		kept := &table{rows: map[string]Answer{}, unread: errDied}
+		shop := check.Get(NewShop(url, t.TempDir(), kept.answers()))(t)
+		if _, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`); !errors.Is(err, client.ErrUnknown) || !errors.Is(err, errDied) || s.requests.Load() != 0 {
+			t.Errorf("%v after %d requests", err, s.requests.Load())
+		}
+	})
+	t.Run("its key, which can't be forgotten", func(t *testing.T) {
+		s, url := newServer(t, 0)
+		folder, kept := filepath.Join(t.TempDir(), "keys"), &table{rows: map[string]Answer{}}
+		answers := kept.answers()
+		answers.Keep = func(name string, answer Answer) error {
+			return errors.Join(kept.answers().Keep(name, answer), os.RemoveAll(folder))
+		}
+		shop := check.Get(NewShop(url, folder, answers))(t)
+		answer, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`)
+		if err == nil || errors.Is(err, client.ErrUnknown) || !strings.Contains(err.Error(), "the order has its answer") || answer.Status != http.StatusCreated {
+			t.Errorf("%+v, %v, want the answer, and that only the key is left", answer, err)
+		}
+		again := check.Get(NewShop(url, folder, answers))(t)
+		if same := check.Get(again.Order(t.Context(), "order-17", `{"item":"book"}`))(t); same != answer || s.requests.Load() != 1 {
+			t.Errorf("%+v after %d requests, want %+v", same, s.requests.Load(), answer)
+		}
+	})
 }
 
 // The same of the first answer, where it says that the key protects nothing: the next attempt would be executed, too.
@@ -337,14 +436,9 @@ func TestAFirstAnswerThatProtectsNothingIsNotToBeSentAgain(t *testing.T) {
 			w.WriteHeader(http.StatusInternalServerError)
 		}))
 		defer listening.Close()
-		kept := &table{rows: map[string]Answer{}}
-		shop := check.Get(NewShop(listening.URL, t.TempDir(), kept.answers()))(t)
-		_, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`)
-		if !errors.Is(err, client.ErrUnknown) || strings.Contains(err.Error(), "call again") || !strings.Contains(err.Error(), "do not send it again") {
-			t.Errorf("%s: %v, want that it must not be sent again", status, err)
-		}
-		if s.orders.Load() != 1 || len(kept.rows) != 0 {
-			t.Errorf("%s: %d orders, kept %v", status, s.orders.Load(), kept.rows)
+		neverAgain(t, listening.URL, &s.requests)
+		if s.orders.Load() != 1 {
+			t.Errorf("%s: %d orders", status, s.orders.Load())
 		}
 	}
 }

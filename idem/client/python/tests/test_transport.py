@@ -1,6 +1,8 @@
 """What the scenarios don't show: streams, cancellation, redirects, journals. Run where the built wheel is installed."""
 
 import asyncio
+import errno
+import fcntl
 import gzip
 import http.server
 import json
@@ -434,6 +436,39 @@ class Unread(unittest.IsolatedAsyncioTestCase):
         whole = httpx.Response(201, headers=self.BROKEN, stream=httpx.ByteStream(gzip.compress(b"paid")))
         self.assertEqual(client(Answering(answer(), whole)).post(URL).text, "paid")
 
+    async def test_a_torn_answer_whose_key_protects_nothing_is_not_sent_again(self) -> None:
+        for said in ("unprotected", "ignored"):
+            marked = {"Idempotency-Status": said}
+            for answer in (
+                lambda: httpx.Response(201, headers=marked, stream=Torn(httpx.ReadError("reset"))),
+                lambda: httpx.Response(201, headers={**marked, **self.BROKEN}, stream=httpx.ByteStream(b"plain")),
+            ):
+                self.assertEqual(await self.ends(answer), [("unprotected", 201)] * 2)
+            long = Answering(httpx.Response(201, headers=marked, content=b"x" * 11))
+            with self.assertRaises(idem_client.GaveUpError) as ended:
+                client(long, answer_bytes_max=10).post(URL)
+            self.assertEqual((ended.exception.reason, ended.exception.status, len(long.asked)), ("unprotected", 201, 1))
+            self.assertIsInstance(ended.exception.__cause__, idem_client.AnswerTooLongError)
+
+    async def test_an_unprotected_redirect_that_leads_nowhere_is_not_sent_again(self) -> None:
+        def redirect(place: str) -> httpx.Response:
+            return httpx.Response(303, headers={"Location": place, "Idempotency-Status": "unprotected"})
+
+        ends = await self.ends(lambda: redirect("/elsewhere"), lambda: httpx.Response(200, stream=Torn(httpx.ReadError("reset"))))
+        self.assertEqual([reason for reason, _ in ends], ["unprotected"] * 2)
+        self.assertEqual(await self.ends(lambda: redirect("http://[::1")), [("unprotected", 303)] * 2)
+
+    async def test_a_202_whose_key_protects_nothing_is_not_sent_again_whatever_ended_the_wait(self) -> None:
+        place = {"Location": "/v1/operations/1"}
+        waits = httpx.Response(200, json={"state": "unknown"}, headers={"Retry-After": "20"})
+        cases: list[tuple[dict[str, str], list[Reply]]] = [({}, []), (place, [httpx.Response(401)]), (place, [waits])]
+        for headers, rest in cases:
+            accepted = httpx.Response(202, headers={**headers, "Idempotency-Status": "unprotected"})
+            transport = IdempotencyTransport(Config(await_max=10.0), Answering(accepted, *rest), pause=lambda _: None)
+            with httpx.Client(transport=transport) as http, self.assertRaises(idem_client.GaveUpError) as ended:
+                transport.await_final(http.post(URL))
+            self.assertEqual(ended.exception.reason, "unprotected")
+
     async def test_a_final_response_that_can_not_be_decoded_is_no_status(self) -> None:
         status = {"state": "completed", "response": {"status": 201, "headers": self.BROKEN, "body": "plain"}}
         transport = IdempotencyTransport(Config(), Answering(httpx.Response(202, headers={"Location": "/v1/operations/1"}), httpx.Response(200, json=status)), pause=lambda _: None)
@@ -760,8 +795,20 @@ class Journals(unittest.TestCase):
             FileJournal(self.path)
         self.assertEqual([call.args[0] for call in opened.call_args_list], [self.path.absolute().parent, self.path])
 
+    def test_where_fsync_leaves_it_in_the_disks_memory_the_disk_is_told_to_keep_an_entry(self) -> None:
+        """As on macOS."""
+        for operation, fails, flushes in (("a", None, (5, 0)), ("b", OSError(errno.ENOTSUP, "not supported"), (5, 5))):
+            with (
+                unittest.mock.patch.object(fcntl, "F_FULLFSYNC", 51, create=True),
+                unittest.mock.patch.object(fcntl, "fcntl", side_effect=fails) as full,
+                unittest.mock.patch.object(os, "fsync") as plain,
+            ):
+                FileJournal(self.path).begin(operation, Entry("k"))
+            self.assertEqual((full.call_count, plain.call_count), flushes)
+            self.assertEqual({call.args[1] for call in full.call_args_list}, {51})
+
     def test_what_a_crash_left_does_not_fill_the_journal(self) -> None:
-        path = self.path / "made" / "with" / "journal"
+        path = self.path / "journal"
         journal = FileJournal(path, 1)
         left, removed, live = path / "begin-1", path / "begin-2-gone", path / "begin-3"
         for beside in (left, removed, live):
@@ -793,10 +840,23 @@ class Journals(unittest.TestCase):
     def test_a_relative_directory_which_is_another_one_elsewhere_is_refused(self) -> None:
         self.addCleanup(os.chdir, os.getcwd())
         os.chdir(self.path)
-        for name in ("keys", Path("./keys"), "~/keys", ""):
+        for name in ("keys", Path("./keys"), "~/keys", "", f"{self.path}/link/../keys", self.path / "keys" / "..", f"/../{self.path}/keys"):
             with self.assertRaisesRegex(idem_client.ConfigError, "absolute"):
                 FileJournal(name)
         self.assertEqual(list(self.path.iterdir()), [])
+
+    def test_a_journal_is_made_in_a_directory_that_is_there_since_a_volume_that_is_missing_may_not_be_mounted(self) -> None:
+        volume = self.path / "volume"
+        path = volume / "shop" / "keys"
+        for made in (None, volume):
+            if made is not None:
+                made.mkdir()
+            with self.assertRaisesRegex(idem_client.ConfigError, "not mounted"):
+                FileJournal(path)
+        self.assertEqual(list(volume.iterdir()), [])
+        path.parent.mkdir()
+        for _ in range(2):
+            FileJournal(path)
 
     def test_files_are_for_their_owner_alone(self) -> None:
         FileJournal(self.path / "keys").begin("a", Entry("k", 1.0))

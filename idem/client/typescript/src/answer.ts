@@ -52,9 +52,10 @@ export function isStatus(status: unknown): status is number {
   return typeof status === "number" && Number.isInteger(status) && status >= 200 && status <= 599;
 }
 
-/** Makes a response of an answer, for the caller. */
+/** Makes a response of an answer, for the caller. It leaves out a reason phrase that no response can be made with. */
 export function respond(a: Omit<Answer, "code">): Response {
-  return new Response(bodyless.includes(a.status) ? null : a.body, { status: a.status, statusText: a.statusText, headers: a.headers });
+  const statusText = /^[\t\x20-\x7e\x80-\xff]*$/.test(a.statusText) ? a.statusText : "";
+  return new Response(bodyless.includes(a.status) ? null : a.body, { status: a.status, statusText, headers: a.headers });
 }
 
 /**
@@ -70,6 +71,11 @@ export type Verdict = "answer" | "stored" | "again" | "mismatch" | "unknown" | "
  */
 export const retried = [408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 525, 526, 527, 529, 530, 598, 599];
 
+/** Whether an answer's head says that the key protects nothing there: each attempt that arrives is executed. */
+export function protectsNothing(headers: Headers): boolean {
+  return ["unprotected", "ignored"].includes(headers.get("Idempotency-Status") ?? "");
+}
+
 /** The codes that say, by themselves, what became of the request: asking again gets the same. */
 const decided = ["idempotency_response_not_kept", "idempotency_response_erased"];
 
@@ -82,7 +88,7 @@ export function judge({ status, headers, code }: Pick<Answer, "status" | "header
   if (headers.get("Idempotent-Replayed") === "true" || headers.has("Idempotency-Expires") || kept === "replayed") {
     return "stored"; // whatever it says
   }
-  if (kept === "unprotected" || kept === "ignored") {
+  if (protectsNothing(headers)) {
     return status >= 300 ? "unprotected" : "answer"; // an attempt before was executed beside this one, if at all; so would be another one
   }
   if (decided.includes(code) && kept !== "unknown") {

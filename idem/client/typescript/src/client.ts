@@ -2,7 +2,7 @@
 // TypeScript without dependencies: fetch, and nothing else that is not in every runtime. Use it only for such APIs:
 // elsewhere a second request may be a second execution.
 
-import { isStatus, judge, read, respond, retried, type Answer } from "./answer.ts";
+import { isStatus, judge, protectsNothing, read, respond, retried, type Answer } from "./answer.ts";
 import {
   AnswerTooLongError, ConfigError, ExpiredError, GaveUpError, JournalError, KeyError, MismatchError, OutcomeUnknownError, ResponseError, type Last, type Reason,
 } from "./errors.ts";
@@ -202,9 +202,9 @@ export class Client {
       const age = this.#options.now() - op.seen;
       if (age > this.#options.keyAgeMaxMs || age < -keyAheadMaxMs) throw new ExpiredError(op.key, 0, age < 0);
       pace.attempts++;
-      const { answer, last } = await this.#ask(op.url, op.init, op.signal);
+      const { answer, unprotected, last } = await this.#ask(op.url, op.init, op.signal);
       const gaveUp = (reason: Reason, cause?: unknown) =>
-        new GaveUpError(op.key, reason, pace.attempts, cause === undefined ? last : { ...last, cause });
+        new GaveUpError(op.key, unprotected ? "unprotected" : reason, pace.attempts, cause === undefined ? last : { ...last, cause });
       if (answer) {
         const verdict = judge(answer);
         if (verdict === "answer" || verdict === "stored" || ((verdict === "refused" || verdict === "unproven" || verdict === "unprotected") && (await this.#first(op, pace)))) {
@@ -217,6 +217,7 @@ export class Client {
         if (verdict === "refused" || verdict === "unproven" || verdict === "unprotected") throw gaveUp(verdict);
       } else {
         if (op.signal?.aborted) throw gaveUp("canceled", op.signal.reason);
+        if (unprotected) throw gaveUp("unprotected"); // the answer broke off after its head
         if (neverSent(last.cause) && (await this.#first(op, pace))) throw last.cause;
         if (permanent(last.cause)) throw gaveUp("permanent");
       }
@@ -242,19 +243,27 @@ export class Client {
     }
   }
 
-  /** Asks once and reads the answer, all within attemptTimeoutMs. */
-  async #ask(url: URL, init: RequestInit, signal: AbortSignal | undefined): Promise<{ answer?: Answer; last: Last }> {
+  /**
+   * Asks once and reads the answer, all within attemptTimeoutMs. `unprotected` is what the answer's head says, also where the rest
+   * is lost: that the key protects nothing.
+   */
+  async #ask(url: URL, init: RequestInit, signal: AbortSignal | undefined): Promise<{ answer?: Answer; unprotected: boolean; last: Last }> {
     // AbortSignal.timeout would let a process of Node end while it waits, and AbortSignal.any needs a newer one.
     const bound = new AbortController();
     const timer = setTimeout(() => bound.abort(new Error(`no answer within ${this.#options.attemptTimeoutMs} ms`)), this.#options.attemptTimeoutMs);
     const canceled = () => bound.abort(signal?.reason);
     if (signal?.aborted) canceled();
     signal?.addEventListener("abort", canceled, { once: true });
+    let unprotected = false;
+    let status = 0;
     try {
-      const answer = await read(await this.#options.fetch(url, { ...init, signal: bound.signal }), this.#options.answerBytesMax);
-      return { answer, last: { status: answer.status, code: answer.code, retryAfterMs: retryAfter(answer.headers, this.#options.now()) } };
+      const response = await this.#options.fetch(url, { ...init, signal: bound.signal });
+      unprotected = protectsNothing(response.headers);
+      status = unprotected ? response.status : 0;
+      const answer = await read(response, this.#options.answerBytesMax);
+      return { answer, unprotected, last: { status: answer.status, code: answer.code, retryAfterMs: retryAfter(answer.headers, this.#options.now()) } };
     } catch (cause) {
-      return { last: { status: 0, code: "", retryAfterMs: 0, cause } };
+      return { unprotected, last: { status, code: "", retryAfterMs: 0, cause } };
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener("abort", canceled);
@@ -274,6 +283,8 @@ export class Client {
    * (`credentials`) and a `dispatcher` of Node's, too; and only on the same origin. Rejects
    * with a ResponseError for a 202 that is not the one `fetch` returned, such as a clone; with an OutcomeUnknownError, a GaveUpError, or an ExpiredError where the API says in a problem document of its own that the
    * operation is gone. After all but an ExpiredError, sending the request again with the same key says as much as the Location does.
+   * Not so where the 202 said that the key protects nothing: each end but an ExpiredError is then a GaveUpError whose reason is
+   * "unprotected", and the request, sent again, would be executed beside the first.
    */
   async await(accepted: Response): Promise<Response> {
     if (accepted.status !== 202) return accepted;
@@ -282,14 +293,16 @@ export class Client {
     const pace = new Pace({ ...this.#options, attemptsMax: Infinity, elapsedMaxMs: this.#options.awaitMaxMs }, this.#options.monotonic, this.#options.random);
     let state = "";
     let last: Last = { status: 202, code: "", retryAfterMs: retryAfter(accepted.headers, this.#options.now()) };
-    const gaveUp = (reason: Reason, cause?: unknown) => new GaveUpError(op.key, reason, pace.attempts, cause === undefined ? last : { ...last, cause });
+    const unprotected = protectsNothing(accepted.headers);
+    const gaveUp = (reason: Reason, cause?: unknown) =>
+      new GaveUpError(op.key, unprotected ? "unprotected" : reason, pace.attempts, cause === undefined ? last : { ...last, cause });
     const location = this.#location(accepted, op);
     if (!location) throw gaveUp("permanent", new Error("the 202 has no Location on the API's own origin"));
     const { method, body, keepalive, integrity, ...rest } = op.init; // those are the request's own
     const asks: RequestInit = { ...rest, headers: question(op), redirect: "manual" };
     for (;;) {
       const wait = pace.next(last.retryAfterMs);
-      if (typeof wait !== "number") throw state === "unknown" ? new OutcomeUnknownError(op.key, last.retryAfterMs) : gaveUp(wait);
+      if (typeof wait !== "number") throw state === "unknown" && !unprotected ? new OutcomeUnknownError(op.key, last.retryAfterMs) : gaveUp(wait);
       await this.#options.pause(wait, op.signal).catch((cause: unknown) => Promise.reject(gaveUp("canceled", cause)));
       pace.attempts++;
       const asked = await this.#ask(location, asks, op.signal);

@@ -86,8 +86,9 @@ export class ExpiredError extends IdempotencyError {
 /**
  * Why the client stopped asking. "refused" is a 401 or 403 after an attempt that may have happened; "unproven" is another
  * answer then that nothing marks as a stored one, such as the 404 of a route that is gone, the redirect of a login page, or a
- * 409 of the service's own that is not stored. "unprotected" is an answer then that says that the key protects nothing there: each
- * attempt that arrived may have been executed, and another one may be, too, so look at the resource.
+ * 409 of the service's own that is not stored. "unprotected" is an answer that says that the key protects nothing there: one from 300
+ * on after such an attempt, one that broke off after its head, or a 202 whose end `await` did not see. Each attempt that arrived may
+ * have been executed, and another one may be, too, so look at the resource.
  */
 export type Reason = "canceled" | "attempts" | "elapsed" | "retry_after" | "permanent" | "refused" | "unproven" | "unprotected";
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, rmdir, stat, unlink } from "node:fs/promises";
-import { dirname, isAbsolute, join } from "node:path";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 
 import { ConfigError, JournalError } from "./errors.ts";
 import { checkEntriesMax, entriesMaxDefault, full, none, type Begun, type Entry, type Journal } from "./journal.ts";
@@ -25,18 +25,21 @@ export class FileJournal implements Journal {
   }
 
   /**
-   * Opens the journal, for at most that many operations at once. The path must be absolute: a relative one is another, empty
-   * journal where the process starts elsewhere, and a new key for what was sent before.
+   * Opens the journal, for at most that many operations at once. It makes the directory if need be, but none above it: another, empty
+   * journal is a new key for what was sent before. Put a journal on a volume into a directory that you made there, so that opening it
+   * is an error while the volume is not mounted. For the same reason the path must be absolute, since a relative one is another
+   * journal where the process starts elsewhere, and have no "..", which programs read in two ways behind a symbolic link.
    */
   static async open(directory: string, entriesMax = entriesMaxDefault): Promise<FileJournal> {
     checkEntriesMax(entriesMax);
-    if (!isAbsolute(directory)) {
-      throw new ConfigError(`directory = ${directory}: must be an absolute path: a relative one is another journal where the process starts elsewhere`);
+    if (!isAbsolute(directory) || directory.split("/").includes("..")) {
+      throw new ConfigError(`directory = ${directory}: must be an absolute path without "..": any other one may be another journal, where the process starts elsewhere or behind a link`);
     }
-    await makeDurable(directory);
-    await sync(directory);
-    await clean(directory);
-    return new FileJournal(directory, entriesMax);
+    const path = resolve(directory);
+    await makeDurable(path);
+    await sync(path);
+    await clean(path);
+    return new FileJournal(path, entriesMax);
   }
 
   /** A file that can't be read is an error: a new key might execute again what the old one did. */
@@ -190,18 +193,25 @@ async function cleanBeside(beside: string): Promise<void> {
 }
 
 /**
- * Makes a directory and those above it that are missing. Each name is synced in the directory above, and so is that of the last
- * one that is there: the one who made it may not have got to this.
+ * Makes the directory if it is missing, but none above it: where those are missing a volume may not be mounted. The name of one that is
+ * there is synced all the same: the one who made it may not have got to this.
  */
 async function makeDurable(directory: string): Promise<void> {
-  const above = dirname(directory);
   if (await stat(directory).catch(unless("ENOENT"))) {
-    await sync(above).catch(unless("EACCES", "EPERM")); // where that may not be read, somebody else made it
+    await syncName(directory);
     return;
   }
-  await makeDurable(above);
-  await mkdir(directory, { mode: 0o700 }).catch(unless("EEXIST"));
-  await sync(above);
+  await mkdir(directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") return unless("EEXIST")(error);
+    throw new ConfigError(`directory = ${directory}: must be in a directory that is there: if a volume is not mounted, a journal made in its place has new keys for what was sent before`);
+  });
+  await syncName(dirname(directory));
+  await sync(dirname(directory));
+}
+
+/** Makes the name of a directory durable. Where the one above it may not be read somebody else made it. */
+async function syncName(directory: string): Promise<void> {
+  await sync(dirname(directory)).catch(unless("EACCES", "EPERM"));
 }
 
 /** Makes the directory's names durable. */

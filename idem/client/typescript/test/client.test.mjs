@@ -159,6 +159,43 @@ test("an answer of too many bytes is not asked for again, and its outcome is unk
   assert.equal(asked.length, 1);
 });
 
+test("a torn answer whose key protects nothing is not asked for again", async () => {
+  const whenRead = (pull) => new ReadableStream({ pull }, { highWaterMark: 0 });
+  for (const said of ["unprotected", "ignored"]) {
+    const abort = new AbortController();
+    for (const body of [
+      whenRead((stream) => stream.error(new TypeError("terminated"))),
+      "x".repeat(11), // more than the client may hold
+      whenRead((stream) => {
+        abort.abort(new Error("closed the page"));
+        stream.error(abort.signal.reason);
+      }),
+    ]) {
+      const { fetch, asked } = answering(new Response(body, { status: 201, headers: { "Idempotency-Status": said } }), new Response("paid twice"));
+      const client = new Client({ fetch, ...silent, answerBytesMax: 10 });
+      const error = await client.fetch(url, { ...post, signal: abort.signal }).catch((e) => e);
+      assert.ok(error instanceof GaveUpError && error.reason === "unprotected" && error.status === 201 && error.cause instanceof Error, inspect(error));
+      assert.equal(asked.length, 1);
+    }
+  }
+});
+
+test("a 202 whose key protects nothing is not to be sent again, whatever ended the wait for its end", async () => {
+  const pending = () => new Response('{"state":"pending"}');
+  for (const [headers, rest] of [
+    [{}, []],
+    [{ Location: "/v1/operations/op_1" }, [new Response(null, { status: 401 })]],
+    [{ Location: "/v1/operations/op_1", "Retry-After": "1" }, [pending(), new Response('{"state":"unknown"}', { headers: { "Retry-After": "20" } })]],
+  ]) {
+    for (const said of ["unprotected", "ignored"]) {
+      const accepted = new Response("{}", { status: 202, headers: { ...headers, "Idempotency-Status": said } });
+      const client = new Client({ ...silent, ...answering(accepted, ...rest.map((answer) => answer.clone())), awaitMaxMs: 10_000 });
+      const error = await client.await(await client.fetch(url, post)).catch((e) => e);
+      assert.ok(error instanceof GaveUpError && error.reason === "unprotected", inspect(error));
+    }
+  }
+});
+
 test("no redirect of a POST is followed, whatever the caller asks for", async () => {
   for (const redirect of [undefined, "manual"]) {
     const { fetch, asked } = answering(new Response("paid"));
@@ -186,6 +223,14 @@ test("a login page that a real server redirects to after a lost attempt is no an
   const error = await new Client(silent).fetch(`http://127.0.0.1:${server.address().port}/v1/payments`, { ...post, redirect: "manual" }).catch((e) => e);
   assert.ok(error instanceof GaveUpError && error.reason === "unproven" && error.status === 302, inspect(error));
   assert.deepEqual(asked, ["POST /v1/payments", "POST /v1/payments"]);
+});
+
+test("an answer of a real server whose reason phrase is not ASCII is an answer", async (t) => {
+  const server = createServer((request, response) => response.writeHead(201, "Cr\u00e9\u00e9").end("paid"));
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => server.close());
+  const answer = await new Client(silent).fetch(`http://127.0.0.1:${server.address().port}/v1/payments`, post);
+  assert.deepEqual([answer.status, await answer.text()], [201, "paid"]);
 });
 
 test("a redirect that a browser hides leaves the outcome unknown", async () => {
@@ -405,12 +450,25 @@ test("a jump of the wall clock neither ends nor prolongs an operation, unless it
 
 test("FileJournal: a relative directory, which is another one elsewhere, is refused", async (t) => {
   const before = process.cwd();
-  process.chdir(await directory(t));
+  const here = await directory(t);
+  process.chdir(here);
   t.after(() => process.chdir(before));
-  for (const name of ["keys", "./keys", "~/keys", ""]) {
+  for (const name of ["keys", "./keys", "~/keys", "", `${here}/link/../keys`, `${here}/keys/..`, `/../${here}/keys`]) {
     await assert.rejects(FileJournal.open(name), (error) => error instanceof ConfigError && error.message.includes("absolute"), name);
   }
   assert.deepEqual(await readdir("."), []);
+});
+
+test("FileJournal: a journal is made in a directory that is there, since a volume that is missing may not be mounted", async (t) => {
+  const volume = join(await directory(t), "volume");
+  const path = join(volume, "shop", "keys");
+  for (const made of [undefined, volume]) {
+    if (made) await mkdir(made);
+    await assert.rejects(FileJournal.open(path), (error) => error instanceof ConfigError && error.message.includes("not mounted"), `${made}`);
+  }
+  assert.deepEqual(await readdir(volume), []);
+  await mkdir(join(volume, "shop"));
+  for (let n = 0; n < 2; n++) await FileJournal.open(path);
 });
 
 test("FileJournal: two processes get one key between look and rename", async (t) => {
@@ -481,7 +539,7 @@ test("a journal that can't say who else has the operation counts as one that is 
 });
 
 test("FileJournal: what a crash left does not fill it", async (t) => {
-  const path = join(await directory(t), "made", "with", "journal");
+  const path = join(await directory(t), "journal");
   const journal = await FileJournal.open(path, 1);
   for (const name of ["begin-1", "begin-2-gone", "begin-3"]) {
     await mkdir(join(path, name));

@@ -62,6 +62,11 @@ RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524,
 say that they had no answer of the server (520 to 527, 529, 530, 598, 599), which may have executed the request."""
 
 
+def protects_nothing(headers: httpx.Headers) -> bool:
+    """Whether an answer's head says that the key protects nothing there: each attempt that arrives is executed."""
+    return headers.get("Idempotency-Status") in ("unprotected", "ignored")
+
+
 _DECIDED = frozenset({"idempotency_response_not_kept", "idempotency_response_erased"})
 """The codes that say, by themselves, what became of the request: asking again gets the same."""
 
@@ -72,7 +77,7 @@ def judge(status: int, headers: httpx.Headers, code: str) -> Verdict:
     kept = headers.get("Idempotency-Status", "")  # says what the code says, also where the body was replaced
     if headers.get("Idempotent-Replayed") == "true" or headers.get("Idempotency-Expires") or kept == "replayed":
         return "stored"  # whatever it says
-    if kept in ("unprotected", "ignored"):
+    if protects_nothing(headers):
         return "unprotected" if status >= 300 else "answer"  # an attempt before was executed beside this one, if at all; so would be another one
     if code in _DECIDED and kept != "unknown":
         return "stored"  # as far as it was kept

@@ -8,8 +8,9 @@ from typing import ClassVar, Literal
 Reason = Literal["canceled", "attempts", "elapsed", "retry_after", "permanent", "refused", "unproven", "unprotected"]
 """Why the client stopped asking. `refused` is a 401 or 403 after an attempt that may have happened; `unproven` is another
 answer then that nothing marks as a stored one, such as the 404 of a route that is gone, or a 409 of the service's own that is not
-stored. `unprotected` is an answer then that says that the key protects nothing there: each attempt that arrived may have been
-executed, and another one may be, too, so look at the resource. `canceled` is the TypeScript client's alone: in Python a cancellation stays one."""
+stored. `unprotected` is an answer that says that the key protects nothing there: one from 300 on after such an attempt, one that
+broke off after its head, or a 202 whose end `await_final` did not see. Each attempt that arrived may have been executed, and another
+one may be, too, so look at the resource. `canceled` is the TypeScript client's alone: in Python a cancellation stays one."""
 
 _CODE = re.compile(r"[a-z0-9_.]{1,64}")
 

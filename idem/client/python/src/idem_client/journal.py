@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 import tempfile
 import threading
 import time
@@ -17,6 +18,9 @@ from pathlib import Path
 from typing import Protocol
 
 from .errors import ConfigError, JournalError
+
+if sys.platform != "win32":
+    import fcntl
 
 ENTRIES_MAX_DEFAULT = 4096
 """How many operations a journal keeps unless told otherwise. It never forgets one by itself."""
@@ -124,7 +128,12 @@ _SUFFIX = ".json"
 class FileJournal:
     """A journal in a directory, for its owner alone to read. It survives the process and, as far as the disk does what fsync
     asks for, the machine; several processes on one machine may share it. Files hold operation ids and keys in the clear, in
-    the format that the clients in Go and TypeScript have, too. The path must be absolute.
+    the format that the clients in Go and TypeScript have, too.
+
+    The directory is made if need be, but none above it: another, empty journal is a new key for what was sent before. Put a
+    journal on a volume into a directory that you made there, so that opening it is an error while the volume is not mounted. For
+    the same reason the path must be absolute, since a relative one is another journal where the process starts elsewhere, and
+    have no "..", which programs read in two ways behind a symbolic link.
 
     Each operation is a directory in the journal's, and its entry is the one file in that, named after the key. So an entry is
     removed by its key, and a directory that has an entry is neither replaced nor removed. A line break at a file's end says
@@ -213,7 +222,7 @@ class FileJournal:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 json.dump({"operation": operation, "key": entry.key, **times}, file)
                 file.flush()
-                os.fsync(file.fileno())
+                _flush(file.fileno())
             _sync(beside)
             os.rename(beside, self._path(operation))
             placed = True
@@ -264,33 +273,57 @@ def _clean_beside(beside: Path) -> None:
 
 
 def _absolute(directory: str | os.PathLike[str]) -> Path:
-    """Refuses a relative directory: it is another, empty journal where the process starts elsewhere, and a new key for what
-    was sent before."""
+    """Refuses a directory that may be another, empty journal, with a new key for what was sent before."""
     path = Path(directory)
-    if not path.is_absolute():
-        raise ConfigError(f"directory = {str(path)!r}: must be an absolute path: a relative one is another journal where the process starts elsewhere")
+    if not path.is_absolute() or ".." in path.parts:
+        rule = 'must be an absolute path without "..": any other one may be another journal, where the process starts elsewhere or behind a link'
+        raise ConfigError(f"directory = {str(path)!r}: {rule}")
     return path
 
 
 def _make_durable(directory: Path) -> None:
-    """Makes a directory and those above it that are missing. Each name is synced in the directory above, and so is that of
-    the last one that is there: the one who made it may not have got to this."""
+    """Makes the directory if it is missing, but none above it: where those are missing a volume may not be mounted. The name of
+    one that is there is synced all the same: the one who made it may not have got to this."""
     if directory.exists():
-        with contextlib.suppress(PermissionError):  # where that may not be read, somebody else made it
-            _sync(directory.parent)
+        _sync_name(directory)
         return
-    _make_durable(directory.parent)
-    directory.mkdir(mode=0o700, exist_ok=True)
+    try:
+        directory.mkdir(mode=0o700, exist_ok=True)
+    except FileNotFoundError:
+        rule = "must be in a directory that is there: if a volume is not mounted, a journal made in its place has new keys for what was sent before"
+        raise ConfigError(f"directory = {str(directory)!r}: {rule}") from None
+    _sync_name(directory.parent)
     _sync(directory.parent)
+
+
+def _sync_name(directory: Path) -> None:
+    """Makes the name of a directory durable. Where the one above it may not be read somebody else made it."""
+    with contextlib.suppress(PermissionError):
+        _sync(directory.parent)
 
 
 def _sync(name: Path) -> None:
     """Makes the directory's names durable."""
     directory = os.open(name, os.O_RDONLY)
     try:
-        os.fsync(directory)
+        _flush(directory)
     finally:
         os.close(directory)
+
+
+def _flush(handle: int) -> None:
+    """Makes what was written durable. On macOS fsync leaves it in the disk's own memory, where a power cut loses it; F_FULLFSYNC,
+    which the clients in Go and TypeScript use by their runtimes, does not."""
+    if sys.platform != "win32":
+        full = getattr(fcntl, "F_FULLFSYNC", None)
+        if full is not None:
+            try:
+                fcntl.fcntl(handle, full)
+                return
+            except OSError as error:
+                if error.errno != errno.ENOTSUP:  # as some network file systems say
+                    raise
+    os.fsync(handle)
 
 
 def _parse(raw: bytes, operation: str) -> tuple[Entry, bool]:

@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 import httpcore
 import httpx
 
-from .answer import RETRIED, Answer, judge, status_of
+from .answer import RETRIED, Answer, judge, protects_nothing, status_of
 from .config import Config, Pace, retry_after_of
 from .errors import AnswerTooLongError, BodyRefusedError, ExpiredError, GaveUpError, JournalError, KeyRefusedError, MismatchError, OutcomeUnknownError, Reason
 from .journal import Entry
@@ -23,7 +23,7 @@ from .key import key_of, line_of, mint
 log = logging.getLogger("idem_client")
 
 KEY, OPERATION, WITHOUT_KEY = "idem_key", "idem_operation", "idem_without_key"
-ENTRY, NOTHING = "idem_entry", "idem_nothing_happened"
+ENTRY, NOTHING, UNPROTECTED = "idem_entry", "idem_nothing_happened", "idem_unprotected"
 """The extensions of a httpx.Request that say what its key is."""
 STORED = "idem_stored"
 """The extension of a httpx.Response that says that it is the stored, final answer."""
@@ -66,6 +66,8 @@ class Lost:
     """What was to be done failed."""
 
     cause: Exception
+    head: Answer | None = None
+    """The answer without its body, where its head came."""
 
 
 Step = Begin | Alone | Ask | Pause
@@ -89,6 +91,7 @@ class _Operation:
     seen: float  # the first time at which the key is known to have been there: it is at least that old
     resumed: bool = False
     journalled: str | None = None  # its name in the journal, if it is there
+    unprotected: bool = False  # an answer's head told that the key protects nothing: nothing is sent again then
     status: int = 0
     code: str = ""
     retry_after: float = 0.0
@@ -124,9 +127,12 @@ class _Operation:
             raise ExpiredError(self.key, 0, age < 0)
 
     def gave_up(self, reason: Reason, cause: Exception | None = None) -> GaveUpError:
-        error = GaveUpError(self.key, reason, self.pace.attempts, self.status, self.code, self.retry_after)
+        """Where the key protects nothing that is the reason, whatever else ended it: after any other one the key would be sent
+        again."""
+        why: Reason = "unprotected" if self.unprotected else reason
+        error = GaveUpError(self.key, why, self.pace.attempts, self.status, self.code, self.retry_after)
         error.__cause__ = cause or self.cause
-        self.tell(logging.WARNING, "no answer: %s", reason)
+        self.tell(logging.WARNING, "no answer: %s", why)
         return error
 
     def tell(self, level: int, message: str, detail: object) -> None:
@@ -151,23 +157,34 @@ def send(config: Config, request: httpx.Request, body: bytes) -> Machine:
     op = _Operation(config, request, entry.key, pace, seen, resumed, request.extensions.get(OPERATION))
     # Kept in the request, so that a redirect, another round of authentication, await_final and a caller that sends the request
     # again have the same key, and its age.
-    request.extensions = {**request.extensions, KEY: entry.key, ENTRY: entry, NOTHING: False}
+    request.extensions = {**request.extensions, KEY: entry.key, ENTRY: entry, NOTHING: False, UNPROTECTED: False}
     while True:
         op.look()
         op.pace.attempts += 1
         again = httpx.Request(request.method, request.url, headers=headers, stream=httpx.ByteStream(body), extensions=request.extensions)
-        answer = op.note((yield Ask(again, op.look)))
+        reply = yield Ask(again, op.look)
+        answer, head = op.note(reply), _head(reply)
+        op.unprotected = head is not None and protects_nothing(head.headers)
         if answer is not None:
             response = yield from _judged(op, answer)
             if response is not None:
                 return response
         elif isinstance(op.cause, ExpiredError):
             raise op.cause
+        elif head is not None and op.unprotected:  # the answer broke off after its head
+            op.status = head.status
+            raise op.gave_up("unprotected")
         elif op.cause is not None and never_sent(op.cause) and (yield from op.first()):
             raise op.cause
         elif op.cause is not None and permanent(op.cause):
             raise op.gave_up("permanent")
         yield from _pause(op)
+
+
+def _head(reply: Reply) -> Answer | None:
+    """An answer as far as it came; None where not even its head did."""
+    head = reply.head if isinstance(reply, Lost) else reply
+    return head if isinstance(head, Answer) else None
 
 
 def _pause(op: _Operation) -> Generator[Step, Reply, None]:
@@ -184,7 +201,7 @@ def _judged(op: _Operation, answer: Answer) -> Generator[Step, Reply, httpx.Resp
     nothing = verdict in ("refused", "unproven", "unprotected") and (yield from op.first())
     if verdict == "answer" or verdict == "stored" or nothing:
         # Another round of authentication, and a redirect, are the first attempt still if nothing can have happened.
-        op.request.extensions = {**op.request.extensions, NOTHING: nothing}
+        op.request.extensions = {**op.request.extensions, NOTHING: nothing, UNPROTECTED: op.unprotected}
         response = _handed_over(op, answer)
         response.extensions[STORED] = verdict == "stored" and op.status != 202  # a 202 is not the end, also where it is stored
         return response
@@ -282,6 +299,7 @@ def land(config: Config, request: httpx.Request, entry: Entry) -> Machine:
     """Asks once for what an operation's redirect leads to, such as by the GET of a 303, and reads it to its end: its error must
     not look like a proof that nothing was sent, and httpx's own would, while it reads."""
     op = _Operation(config, request, entry.key, Pace(config, 1, config.elapsed_max), config.now())
+    op.unprotected = request.extensions.get(UNPROTECTED) is True
     op.pace.attempts += 1
     assert isinstance(request.stream, (httpx.SyncByteStream, httpx.AsyncByteStream))
     asked = httpx.Request(request.method, request.url, headers=request.headers, stream=request.stream, extensions=request.extensions)
@@ -327,6 +345,7 @@ def follow(config: Config, accepted: httpx.Response) -> Machine:
     """Asks the Location of a 202 until the operation is final."""
     request = accepted.request
     op = _Operation(config, request, request.extensions.get(KEY, ""), Pace(config, math.inf, config.await_max), config.now())
+    op.unprotected = protects_nothing(accepted.headers)
     op.status, op.retry_after = accepted.status_code, retry_after_of(accepted.headers, config.now())
     location = _location(config, accepted)
     if location is None:
@@ -339,7 +358,7 @@ def follow(config: Config, accepted: httpx.Response) -> Machine:
         try:
             yield from _pause(op)
         except GaveUpError:
-            if state == "unknown":
+            if state == "unknown" and not op.unprotected:
                 raise OutcomeUnknownError(op.key, op.retry_after) from None
             raise
         op.pace.attempts += 1

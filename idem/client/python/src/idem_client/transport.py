@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from types import TracebackType
@@ -57,6 +58,11 @@ def _ended(config: Config, key: str | None) -> tuple[Journal, str]:
     if not key:
         raise KeyRefusedError("done needs the key of the operation's answer")
     return config.journal, key
+
+
+def _lost(cause: Exception, response: httpx.Response | None) -> Lost:
+    """What an attempt came to that has no whole answer: whatever the cause is, what was sent may have happened."""
+    return Lost(cause, None if response is None else Answer(response.status_code, response.headers, b""))
 
 
 def _keyed(request: httpx.Request) -> bool:
@@ -134,7 +140,8 @@ class IdempotencyTransport(httpx.BaseTransport):
         request would get it; any other response as it is. It asks with the request's headers, and only on the same
         origin. Raises an OutcomeUnknownError, a GaveUpError, or an ExpiredError where the API says in a problem document of
         its own that the operation is gone. After all but an ExpiredError, sending the request again with the same key says
-        as much as the Location does."""
+        as much as the Location does. Not so where the 202 said that the key protects nothing: each end but an ExpiredError is
+        then a GaveUpError whose reason is `unprotected`, and the request, sent again, would be executed beside the first."""
         if accepted.status_code != 202:
             return accepted
         final = self._drive(follow(self._config, accepted))
@@ -168,7 +175,7 @@ class IdempotencyTransport(httpx.BaseTransport):
     def _consult(self, step: Begin | Alone) -> Reply:
         return consult(self._config, step)
 
-    def _ask(self, step: Ask) -> Answer:
+    def _ask(self, step: Ask) -> Answer | Lost:
         request, attempt = step.request, _Attempt(step, self._config.attempt_timeout)
 
         def trace(name: str, info: Any) -> Any:
@@ -177,18 +184,20 @@ class IdempotencyTransport(httpx.BaseTransport):
             return said
 
         request.extensions = attempt.extensions(request, trace)
-        response = self._base.handle_request(request)
+        response: httpx.Response | None = None
         try:
-            body = bytearray()
-            assert isinstance(response.stream, httpx.SyncByteStream)
-            for chunk in response.stream:
-                body += chunk
-                if len(body) > self._config.answer_bytes_max:
-                    raise AnswerTooLongError(f"the answer has more than {self._config.answer_bytes_max} bytes")
-                attempt.left()
-        finally:
-            response.close()
-        return Answer(response.status_code, response.headers, bytes(body), response.extensions)
+            response = self._base.handle_request(request)
+            with contextlib.closing(response):
+                body = bytearray()
+                assert isinstance(response.stream, httpx.SyncByteStream)
+                for chunk in response.stream:
+                    body += chunk
+                    if len(body) > self._config.answer_bytes_max:
+                        raise AnswerTooLongError(f"the answer has more than {self._config.answer_bytes_max} bytes")
+                    attempt.left()
+            return Answer(response.status_code, response.headers, bytes(body), response.extensions)
+        except Exception as cause:
+            return _lost(cause, response)
 
     def _body(self, request: httpx.Request) -> bytes:
         try:
@@ -268,7 +277,7 @@ class AsyncIdempotencyTransport(httpx.AsyncBaseTransport):
     async def _consult(self, step: Begin | Alone) -> Reply:
         return await anyio.to_thread.run_sync(consult, self._config, step)
 
-    async def _ask(self, step: Ask) -> Answer:
+    async def _ask(self, step: Ask) -> Answer | Lost:
         request, attempt = step.request, _Attempt(step, self._config.attempt_timeout)
 
         async def trace(name: str, info: Any) -> None:
@@ -277,18 +286,20 @@ class AsyncIdempotencyTransport(httpx.AsyncBaseTransport):
             attempt.event(name)
 
         request.extensions = attempt.extensions(request, trace)
-        with anyio.fail_after(self._config.attempt_timeout):
-            response = await self._base.handle_async_request(request)
-            try:
-                body = bytearray()
-                assert isinstance(response.stream, httpx.AsyncByteStream)
-                async for chunk in response.stream:
-                    body += chunk
-                    if len(body) > self._config.answer_bytes_max:
-                        raise AnswerTooLongError(f"the answer has more than {self._config.answer_bytes_max} bytes")
-            finally:
-                await response.aclose()
-        return Answer(response.status_code, response.headers, bytes(body), response.extensions)
+        response: httpx.Response | None = None
+        try:
+            with anyio.fail_after(self._config.attempt_timeout):
+                response = await self._base.handle_async_request(request)
+                async with contextlib.aclosing(response):
+                    body = bytearray()
+                    assert isinstance(response.stream, httpx.AsyncByteStream)
+                    async for chunk in response.stream:
+                        body += chunk
+                        if len(body) > self._config.answer_bytes_max:
+                            raise AnswerTooLongError(f"the answer has more than {self._config.answer_bytes_max} bytes")
+            return Answer(response.status_code, response.headers, bytes(body), response.extensions)
+        except Exception as cause:
+            return _lost(cause, response)
 
     async def _body(self, request: httpx.Request) -> bytes:
         try:
