@@ -180,6 +180,10 @@ var replays = []Mutant{
 // seals: who can read what is stored, and where it counts.
 var seals = []Mutant{
 	{Name: "a tenant's key that is read may be old", File: "idem/seal/tablekeys/tablekeys.go", Old: "ConsistentRead: aws.Bool(true)", New: "ConsistentRead: aws.Bool(false)"},
+	{Name: "a tombstone erases only the keys that its own table had", File: "idem/seal/tablekeys/copy.go", Old: "	if k.erased() && other.erasedThrough == 0 {\n", New: "	if k.erased() && other.erasedThrough == 0 && false {\n"},
+	{Name: "a tombstone that is copied again erases a renewed key", File: "idem/seal/tablekeys/copy.go", Old: " && other.erasedThrough == 0 {\n", New: " {\n"},
+	{Name: "an erased tenant's answer under a key that its table never had is waited for", File: "idem/seal/tablekeys/tablekeys.go", Old: "	case stored.erased() || id <= stored.erasedThrough:\n", New: "	case id <= stored.erasedThrough:\n"},
+	{Name: "the first key of a tenant that comes back has an erased one's id", File: "idem/seal/tablekeys/tablekeys.go", Old: "\":first\": number(1)", New: "\":first\": number(0)"},
 	{Name: "an envelope opens in another tenant's row", File: envelopeFile, Old: "string(p.what), p.tenant, string(p.record)", New: `string(p.what), "", string(p.record)`},
 	{Name: "an envelope opens in another record", File: envelopeFile, Old: "p.tenant, string(p.record), p.id", New: `p.tenant, "", p.id`},
 	{Name: "a response opens beside another status", File: envelopeFile, Old: "p.id, p.beside} {", New: `p.id, ""} {`},
