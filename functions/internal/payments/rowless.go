@@ -44,14 +44,14 @@ type RowlessEntry struct {
 func (r Rowless) Entries(ctx context.Context, since time.Time) (found []RowlessEntry, err error) {
 	records := Table{Client: r.Table.Client, Name: r.Records}
 	filter := dynamodb.ScanInput{
-		FilterExpression:     aws.String("#operation IN (:payouts, :refunds) AND #state IN (:pending, :completed) AND #created >= :since"),
+		FilterExpression:     aws.String("#operation IN (:payout, :refund) AND #state IN (:pending, :completed) AND #created >= :since"),
 		ProjectionExpression: aws.String("#key, #id, #tenant, #operation"),
 		ExpressionAttributeNames: map[string]string{
 			"#operation": schema.OperationName, "#state": schema.State, "#created": schema.CreatedAt,
 			"#key": schema.RecordKey, "#id": schema.OperationID, "#tenant": schema.Tenant,
 		},
 		ExpressionAttributeValues: item{
-			":payouts": str(operationPayouts), ":refunds": str(operationRefunds), ":pending": str(string(storage.StatePending)),
+			":payout": str(operationPayouts), ":refund": str(operationRefunds), ":pending": str(string(storage.StatePending)),
 			":completed": str(string(storage.StateCompleted)), ":since": num(since.UnixMilli()),
 		},
 	}
