@@ -116,10 +116,11 @@ var raceTests = []test{
 		}
 	}},
 	{"an answer and renewals of its lease: the answer is stored, whole", func(e *env) {
-		for range raceRounds {
+		for round := range raceRounds {
 			r := e.insert(e.wrapped())
 			renewals, done := e.renewals(r, 8), completed(r, "own")
 			e.beside(
+				round,
 				func() error { return e.Store.Update(e.ctx, done, holder(r)) },
 				len(renewals), func(i int) error { return e.Store.Renew(e.ctx, renewals[i], renewal(renewals[i])) },
 			)
@@ -127,12 +128,13 @@ var raceTests = []test{
 		}
 	}},
 	{"8 renewals of one lease: the longest stays, and nothing else changes", func(e *env) {
-		for range raceRounds {
+		for round := range raceRounds {
 			r := e.insert(e.wrapped())
 			renewals := e.renewals(r, 8)
 			want := r
 			want.LookAt, want.LeaseUntil, want.Revision = r.LeaseUntil, renewals[7].LeaseUntil, renewals[7].Revision
 			e.beside(
+				round,
 				func() error { return e.Store.Renew(e.ctx, renewals[7], renewal(renewals[7])) },
 				7, func(i int) error { return e.Store.Renew(e.ctx, renewals[i], renewal(renewals[i])) },
 			)
@@ -140,11 +142,12 @@ var raceTests = []test{
 		}
 	}},
 	{"an answer and the postponement of its record: the answer is stored, whole", func(e *env) {
-		for range raceRounds {
+		for round := range raceRounds {
 			r := e.insert(e.wrapped())
 			later, done := r, completed(r, "own")
 			later.LookAt = r.LeaseUntil.Add(time.Hour)
 			e.beside(
+				round,
 				func() error { return e.Store.Update(e.ctx, done, holder(r)) },
 				1, func(int) error { return e.Store.Postpone(e.ctx, later, storage.FenceOf(r)) },
 			)
@@ -152,12 +155,13 @@ var raceTests = []test{
 		}
 	}},
 	{"evidence and a claim: the evidence is kept, and so is a claim that came before it", func(e *env) {
-		for range raceRounds {
+		for round := range raceRounds {
 			_, m := e.deferred()
 			claimed, kept := e.claimed(m), delivered(m)
 			kept.State, kept.DoneAt, kept.SweepAt = storage.MessageEvidenced, time.Time{}, base.Add(time.Hour)
 			kept.KeptDelivered = &storage.Kept{Reference: "ch_1", Evidence: []byte("yes")}
 			others := e.beside(
+				round,
 				func() error { return e.Store.PatchMessage(e.ctx, kept, open) },
 				1, func(int) error { return e.Store.UpdateMessage(e.ctx, claimed, storage.FenceOfMessage(m)) },
 			)
@@ -168,10 +172,11 @@ var raceTests = []test{
 		}
 	}},
 	{"a claim and the postponement of its message: the claim is stored, whole", func(e *env) {
-		for range raceRounds {
+		for round := range raceRounds {
 			_, m := e.deferred()
 			claimed := e.claimed(m)
 			e.beside(
+				round,
 				func() error { return e.Store.UpdateMessage(e.ctx, claimed, storage.FenceOfMessage(m)) },
 				1, func(int) error {
 					return e.Store.PostponeMessage(e.ctx, m.ID, base.Add(time.Hour), storage.FenceOfMessage(m))
@@ -230,22 +235,27 @@ func (e *env) renewals(r storage.Record, n int) []storage.Record {
 }
 
 // beside makes a write whose fence holds whatever the n others do, and must succeed, while they are made. Each of them may be told of a
-// conflict. It returns what they were told.
-func (e *env) beside(must func() error, n int, other func(i int) error) []error {
+// conflict. It returns what they were told. In each round it has another place among them, because who is started last often comes first.
+func (e *env) beside(round int, must func() error, n int, other func(i int) error) []error {
 	e.Helper()
+	at := round % (1 + n)
 	errs := e.together(1+n, func(i int) error {
-		if i == 0 {
+		switch {
+		case i == at:
 			return must()
+		case i > at:
+			i--
 		}
-		return other(i - 1)
+		return other(i)
 	})
-	e.ok(errs[0])
-	for i, err := range errs[1:] {
+	e.ok(errs[at])
+	others := slices.Delete(errs, at, at+1)
+	for i, err := range others {
 		if err != nil && !showsWinner(err) {
 			e.Errorf("%d was told %v, want a conflict with what is stored", i, err)
 		}
 	}
-	return errs[1:]
+	return others
 }
 
 // showsWinner says whether an error is a conflict that has what is stored instead.
