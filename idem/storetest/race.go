@@ -4,11 +4,13 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// raceTests: of everybody who wants the same, one wins, and all others learn who did.
+// raceTests: of everybody who wants the same, one wins, and all others learn who did. What changes a part of a row takes nothing else of
+// it back.
 var raceTests = []test{
 	{"50 reserves of one key: one wins", func(e *env) {
 		first := e.reserved()
@@ -113,6 +115,76 @@ var raceTests = []test{
 			}
 		}
 	}},
+	{"an answer and renewals of its lease: the answer is stored, whole", func(e *env) {
+		for round := range raceRounds {
+			r := e.insert(e.wrapped())
+			renewals, done := e.renewals(r, 8), completed(r, "own")
+			e.beside(
+				round,
+				func() error { return e.Store.Update(e.ctx, done, holder(r)) },
+				len(renewals), func(i int) error { return e.Store.Renew(e.ctx, renewals[i], renewal(renewals[i])) },
+			)
+			e.wantRecord(r.Key, &done)
+		}
+	}},
+	{"8 renewals of one lease: the longest stays, and nothing else changes", func(e *env) {
+		for round := range raceRounds {
+			r := e.insert(e.wrapped())
+			renewals := e.renewals(r, 8)
+			want := r
+			want.LookAt, want.LeaseUntil, want.Revision = r.LeaseUntil, renewals[7].LeaseUntil, renewals[7].Revision
+			e.beside(
+				round,
+				func() error { return e.Store.Renew(e.ctx, renewals[7], renewal(renewals[7])) },
+				7, func(i int) error { return e.Store.Renew(e.ctx, renewals[i], renewal(renewals[i])) },
+			)
+			e.wantRecord(r.Key, &want)
+		}
+	}},
+	{"an answer and the postponement of its record: the answer is stored, whole", func(e *env) {
+		for round := range raceRounds {
+			r := e.insert(e.wrapped())
+			later, done := r, completed(r, "own")
+			later.LookAt = r.LeaseUntil.Add(time.Hour)
+			e.beside(
+				round,
+				func() error { return e.Store.Update(e.ctx, done, holder(r)) },
+				1, func(int) error { return e.Store.Postpone(e.ctx, later, storage.FenceOf(r)) },
+			)
+			e.wantRecord(r.Key, &done)
+		}
+	}},
+	{"evidence and a claim: the evidence is kept, and so is a claim that came before it", func(e *env) {
+		for round := range raceRounds {
+			_, m := e.deferred()
+			claimed, kept := e.claimed(m), delivered(m)
+			kept.State, kept.DoneAt, kept.SweepAt = storage.MessageEvidenced, time.Time{}, base.Add(time.Hour)
+			kept.KeptDelivered = &storage.Kept{Reference: "ch_1", Evidence: []byte("yes")}
+			others := e.beside(
+				round,
+				func() error { return e.Store.PatchMessage(e.ctx, kept, open) },
+				1, func(int) error { return e.Store.UpdateMessage(e.ctx, claimed, storage.FenceOfMessage(m)) },
+			)
+			if others[0] == nil {
+				m = claimed
+			}
+			e.wantMessage(m.ID, ended(m, kept))
+		}
+	}},
+	{"a claim and the postponement of its message: the claim is stored, whole", func(e *env) {
+		for round := range raceRounds {
+			_, m := e.deferred()
+			claimed := e.claimed(m)
+			e.beside(
+				round,
+				func() error { return e.Store.UpdateMessage(e.ctx, claimed, storage.FenceOfMessage(m)) },
+				1, func(int) error {
+					return e.Store.PostponeMessage(e.ctx, m.ID, base.Add(time.Hour), storage.FenceOfMessage(m))
+				},
+			)
+			e.wantMessage(m.ID, &claimed)
+		}
+	}},
 	{"20 commits that write the same two rows, half of them in the other order: all happen", func(e *env) {
 		one, other := e.rowKey(), e.rowKey()
 		for i, err := range e.together(20, func(i int) error {
@@ -143,6 +215,56 @@ var raceTests = []test{
 	}},
 }
 
+// raceRounds is how often a race is run that may go well by luck.
+const raceRounds = 12
+
+// holder is the fence of the execution's own answer: its lease may be renewed, and its record parked, meanwhile.
+func holder(r storage.Record) storage.Fence {
+	return storage.FenceOfHolder(r, storage.StateInProgress, storage.StateUnknown)
+}
+
+// renewals are n of the record's lease, each for longer than the one before.
+func (e *env) renewals(r storage.Record, n int) []storage.Record {
+	e.Helper()
+	all := make([]storage.Record, n)
+	for i := range all {
+		all[i] = r
+		all[i].LeaseUntil, all[i].Revision = r.LeaseUntil.Add(time.Duration(i+1)*time.Second), e.revision()
+	}
+	return all
+}
+
+// beside makes a write whose fence holds whatever the n others do, and must succeed, while they are made. Each of them may be told of a
+// conflict. It returns what they were told. In each round it has another place among them, because who is started last often comes first.
+func (e *env) beside(round int, must func() error, n int, other func(i int) error) []error {
+	e.Helper()
+	at := round % (1 + n)
+	errs := e.together(1+n, func(i int) error {
+		switch {
+		case i == at:
+			return must()
+		case i > at:
+			i--
+		}
+		return other(i)
+	})
+	e.ok(errs[at])
+	others := slices.Delete(errs, at, at+1)
+	for i, err := range others {
+		if err != nil && !showsWinner(err) {
+			e.Errorf("%d was told %v, want a conflict with what is stored", i, err)
+		}
+	}
+	return others
+}
+
+// showsWinner says whether an error is a conflict that has what is stored instead.
+func showsWinner(err error) bool {
+	var record *storage.RecordConflictError
+	var message *storage.MessageConflictError
+	return errors.As(err, &record) && record.Existing != nil || errors.As(err, &message) && message.Existing != nil
+}
+
 // rivals are n executions that reserve the scope of the first at once.
 func (e *env) rivals(first storage.Record, n int) []storage.Record {
 	e.Helper()
@@ -158,14 +280,12 @@ func (e *env) race(n int, call func(i int) error) int {
 	e.Helper()
 	won := -1
 	for i, err := range e.together(n, call) {
-		var record *storage.RecordConflictError
-		var message *storage.MessageConflictError
 		switch {
 		case err == nil && won < 0:
 			won = i
 		case err == nil:
 			e.Fatalf("both %d and %d won", won, i)
-		case errors.As(err, &record) && record.Existing != nil, errors.As(err, &message) && message.Existing != nil:
+		case showsWinner(err):
 		default:
 			e.Errorf("%d was told %v, want a conflict with what won", i, err)
 		}

@@ -61,6 +61,7 @@ var (
 	ofAPIKeys     = []Tests{{Packages: "./functions/internal/apikey"}}
 	ofCredentials = []Tests{{Packages: "./functions/internal/credential", Run: "NeverSent|TheReadingOf"}}
 	ofLedger      = []Tests{{Packages: "./functions/internal/payments", Run: "Totals|BalancesFollow|PaymentFollows|Comparison|Collecting|Fold|BeyondWhatThereIs|WithoutKeys"}}
+	ofPutBacks    = []Tests{{Packages: "./functions/internal/payments", Run: "ALostRow"}}
 	ofPages       = []Tests{{Packages: "./idem/seal/tablekeys ./idem/operator/awsctl ./idem/operator/auditlog ./functions/internal/apikey", Run: "EveryTenant|EveryEncrypted|Entr|ListIs"}}
 	ofDeadlines   = []Tests{{Packages: "./idem/lambdaapp ./functions/api", Run: "LeaseOutlives"}}
 	ofFront       = []Tests{{Packages: "./idem/awslambda", Run: "Front"}}
@@ -122,6 +123,7 @@ func Listed() []Mutant {
 		of(ofMiddles, middles),
 		of(ofRestores, restores),
 		of(ofBalances, balances),
+		of(ofPutBacks, putBacks),
 		of(ofCutOvers, cutOvers),
 		of(ofTypeScript, typeScripts),
 		of(ofShop, shops),

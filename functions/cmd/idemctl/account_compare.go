@@ -97,6 +97,8 @@ const (
 	codeNotDated       = "not_dated"
 	codeAccountMissing = "account_missing"
 	codeTransferLost   = "transfer_missing"
+	codePayoutLost     = "payout_missing"
+	codeRefundLost     = "refund_missing"
 )
 
 // Run implements the command.
@@ -110,6 +112,9 @@ func (c *compareAccounts) Run(d *idemctl.Desk) error {
 		return err
 	}
 	transfers, lacks, trouble, err := c.transfers(d, books) // first, because balances are compared with what is put back
+	if err == nil {
+		err = c.rowless(d, books, lacks)
+	}
 	if err != nil {
 		return err
 	}
@@ -143,7 +148,7 @@ func (c *compareAccounts) Run(d *idemctl.Desk) error {
 	if c.Account == "" {
 		answer.Accounts = append(answer.Accounts, nameless(accounts, rows, lacks)...)
 	}
-	trouble = errors.Join(trouble, c.correctRefunds(d, books.table, answer.Payments))
+	trouble = errors.Join(trouble, c.correctRefunds(d, books.table, answer.Payments, lacks))
 	if err := d.Show(answer, answer.lines(c.Write)...); err != nil || trouble != nil {
 		return errors.Join(trouble, err)
 	}
@@ -169,6 +174,7 @@ func (c *compareAccounts) rows(d *idemctl.Desk, table payments.Table, transfers 
 type books struct {
 	table    payments.Table
 	answered payments.Answered
+	rowless  payments.Rowless
 	// lost is up to when data may have been lost.
 	lost time.Time
 }
@@ -183,7 +189,10 @@ func openBooks(ctx context.Context) (books, error) {
 		err = nil
 	}
 	table := payments.Table{Client: parts.Client, Name: cfg.PaymentsTable}
-	return books{table, payments.Answered{Table: table, Records: cfg.IdempotencyTable, Store: parts.Store}, lost}, err
+	return books{
+		table, payments.Answered{Table: table, Records: cfg.IdempotencyTable, Store: parts.Store},
+		payments.Rowless{Table: table, Records: cfg.IdempotencyTable, Store: parts.Store, Messages: parts.Store}, lost,
+	}, err
 }
 
 // accounts are those that the command line asks for. They are read before the rows.
@@ -238,7 +247,7 @@ func (c *compareAccounts) beginning(d *idemctl.Desk, table payments.Table) ([]pa
 // transfers puts back those that are not there, where all accounts are compared. For one account it only looks for them, before a correction.
 // trouble is what repeating the command may not meet again.
 func (c *compareAccounts) transfers(d *idemctl.Desk, b books) (all []answeredTransfer, lacks lacking, trouble, err error) {
-	all, lacks = []answeredTransfer{}, lacking{map[payments.AccountName]*lack{}, map[string]*lack{}}
+	all, lacks = []answeredTransfer{}, newLacking()
 	if c.Account != "" && !c.Correct {
 		return all, lacks, nil, nil
 	}

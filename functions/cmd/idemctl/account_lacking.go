@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 )
 
 // lack is why an account can't be corrected by its rows.
@@ -17,12 +18,18 @@ type lack struct {
 // moving is of an account whose rows may be of another moment than itself.
 var moving = lack{code: codeMoves, rule: "money was moved while it was compared: compare it again, or while no requests come"}
 
-// lacking are the accounts whose rows lack a transfer that was answered with 201. Its client is told so for ever: an account that is
-// corrected without it gets its money back, or loses it, as if the transfer had never been.
+// lacking are the accounts whose rows lack a transfer that was answered with 201, or a payout that is under way or was made, and the payments
+// whose refunds lack such a one. The client is told so for ever, and the provider moves the money: what is corrected without that row has its
+// money back, or loses it, as if nothing had ever been.
 type lacking struct {
 	accounts map[payments.AccountName]*lack
-	// tenants are those of a transfer of which nobody knows whose accounts it is about.
-	tenants map[string]*lack
+	payments map[payments.PaymentName]*lack
+	// tenants are those of a transfer or a payout of which nobody knows whose accounts it is about, and refunders those of such a refund.
+	tenants, refunders map[string]*lack
+}
+
+func newLacking() lacking {
+	return lacking{map[payments.AccountName]*lack{}, map[payments.PaymentName]*lack{}, map[string]*lack{}, map[string]*lack{}}
 }
 
 // add notes a transfer that is not among the rows.
@@ -40,4 +47,41 @@ func (l lacking) add(lost payments.AnsweredTransfer, because lack) {
 // of is nil for an account whose rows are all there, as far as anybody knows.
 func (l lacking) of(account payments.AccountName) *lack {
 	return cmp.Or(l.accounts[account], l.tenants[account.Tenant])
+}
+
+// ofPayment is nil for a payment whose refunds are all there.
+func (l lacking) ofPayment(payment payments.PaymentName) *lack {
+	return cmp.Or(l.payments[payment], l.refunders[payment.Tenant])
+}
+
+// rowless notes the payouts and refunds that have no row, before anything is corrected.
+func (c *compareAccounts) rowless(d *idemctl.Desk, b books, lacks lacking) error {
+	if c.Account != "" && !c.Correct {
+		return nil
+	}
+	found, err := b.rowless.Entries(d.Context(), c.From)
+	for _, lost := range found {
+		lacks.addEntry(lost)
+	}
+	return err
+}
+
+// addEntry notes a payout or a refund that is not among the rows.
+func (l lacking) addEntry(lost payments.RowlessEntry) {
+	refund := lost.Kind == payments.EntryRefund
+	because := &lack{codePayoutLost, fmt.Sprintf("%s %s of it is under way or was made, and its row is not there: put the row back (missing restore --operation %s), and compare again", lost.Kind, lost.ID, lost.Operation), nil}
+	if lost.Trouble != nil {
+		because = &lack{codeTrouble, fmt.Sprintf("what %s says can't be read, and nobody knows what its %s is of: nothing is corrected before it can", lost.Operation, lost.Kind), lost.Trouble}
+	}
+	switch {
+	case refund && lost.Trouble != nil:
+		l.refunders[lost.Tenant] = because
+	case refund:
+		because.code = codeRefundLost
+		l.payments[payments.PaymentName{Tenant: lost.Tenant, ID: lost.Of}] = because
+	case lost.Trouble != nil:
+		l.tenants[lost.Tenant] = because
+	default:
+		l.accounts[payments.AccountName{Tenant: lost.Tenant, ID: lost.Of}] = because
+	}
 }

@@ -65,14 +65,15 @@ func (c *compareAccounts) refunds(ctx context.Context, table payments.Table) ([]
 }
 
 // correctRefunds corrects the payments, where that is asked for. Its error is one that repeating the command may not meet again.
-func (c *compareAccounts) correctRefunds(d *idemctl.Desk, table payments.Table, differ []refundedPayment) (trouble error) {
-	for i := range differ {
-		trouble = errors.Join(trouble, c.correctRefund(d, table, &differ[i]))
+func (c *compareAccounts) correctRefunds(d *idemctl.Desk, table payments.Table, differ []refundedPayment, lacks lacking) (trouble error) {
+	for i, p := range differ {
+		trouble = errors.Join(trouble, c.correctRefund(d, table, &differ[i], lacks.ofPayment(payments.PaymentName{Tenant: p.Tenant, ID: p.Payment})))
 	}
 	return trouble
 }
 
-func (c *compareAccounts) correctRefund(d *idemctl.Desk, table payments.Table, p *refundedPayment) error {
+// correctRefund corrects one payment, whose refunds lack one unless lack is nil.
+func (c *compareAccounts) correctRefund(d *idemctl.Desk, table payments.Table, p *refundedPayment, lack *lack) error {
 	would := fmt.Sprintf("change what was refunded of it from %d to %d, which its refunds add up to", p.Refunded, p.Refunds)
 	switch {
 	case p.moved:
@@ -81,6 +82,9 @@ func (c *compareAccounts) correctRefund(d *idemctl.Desk, table payments.Table, p
 	case p.row == nil:
 		p.leave(payments.CodePaymentMissing, "its refunds are there, and the payment is not: make it again (missing restore), and compare once more")
 		return nil
+	case lack != nil:
+		p.leave(lack.code, lack.rule)
+		return lack.err
 	case !c.Correct:
 		p.leave(codeDiffers, "--correct is needed to "+would)
 		return nil

@@ -22,8 +22,10 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
+	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
 // docs/payments-api.md "Collecting accounts": an account collects from when an operator says so, in as many partitions or more.
@@ -277,6 +279,133 @@ func TestOneAccountIsNotCorrectedWhileATransferOfItHasNoRow(t *testing.T) {
 	d.holds(lambdatest.Tenant, "acct_3", 70)
 }
 
+// removes deletes an item.
+func (d *desk) removes(table, key, value string) {
+	d.Helper()
+	_, err := d.Client.DeleteItem(d.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: map[string]types.AttributeValue{key: &types.AttributeValueMemberS{Value: value}}})
+	d.ok(err)
+}
+
+// losesRow deletes the row of what an operation made.
+func (d *desk) losesRow(kind payments.EntryKind, operation idem.OperationID) {
+	d.Helper()
+	row, _ := payments.EntryKey(kind, lambdatest.Tenant, payments.EntryID(kind, operation))
+	d.removes(d.Payments, "pk", row)
+}
+
+// cuts says that data was lost up to now.
+func (d *desk) cuts() {
+	d.Helper()
+	cut := time.Now().Add(10 * time.Millisecond)
+	d.exits(idemctl.ExitOK, "refuse-before", "set", cut.UTC().Format(time.RFC3339Nano), "--reason", "ticket 17", "--write")
+	<-time.After(time.Until(cut.Add(10 * time.Millisecond)))
+}
+
+// waits sends a payout whose screening waits for its next attempt, and returns its operation.
+func (d *desk) waits(key string) idem.OperationID {
+	d.Helper()
+	d.faults(provider.Rule{On: provider.Screening, Fault: provider.RateLimit, Times: 1})
+	return d.post("/v1/payouts", key, `{"from":"acct_1","amount":500,"currency":"EUR","destination":"iban_ok"}`)
+}
+
+// docs/recovery.md "Compare the balances": no account gets a payout's money back while that is under way, or was made, and its row is not
+// there: it has left, or leaves with the next call. Once the row is put back, nothing differs, and what was under way is paid out.
+func TestNoAccountIsCorrectedByRowsThatLackAPayoutOfIt(t *testing.T) {
+	t.Setenv("DRIFT_GRACE", "1ms")
+	for name, c := range map[string]struct {
+		begins func(*desk, string) idem.OperationID
+		made   bool
+	}{"made": {(*desk).payOut, true}, "under way": {(*desk).waits, false}} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			d.Account(t, lambdatest.Tenant, "acct_1", 1000)
+			payout := c.begins(d, "out-17")
+			d.losesRow(payments.EntryPayout, payout)
+			for _, more := range [][]string{{"--correct", "--write"}, {"acct_1", "--tenant", lambdatest.Tenant, "--correct", "--write"}, nil} {
+				left, _ := d.compares(idemctl.ExitRefused, more...)
+				if len(left.Accounts) != 1 || left.Accounts[0].Code != codePayoutLost || !strings.Contains(left.Accounts[0].Rule, string(payout)) {
+					t.Errorf("%v: %+v", more, left)
+				}
+				d.holds(lambdatest.Tenant, "acct_1", 500)
+			}
+			d.cuts()
+			if done := d.restores(idemctl.ExitOK, "--operation", string(payout), "--write"); len(done) != 1 || done[0].Did != "restored" {
+				t.Errorf("%+v", done)
+			}
+			if agree, _ := d.compares(idemctl.ExitOK, "--correct", "--write"); len(agree.Accounts) != 0 {
+				t.Errorf("%+v, want all to agree", agree.Accounts)
+			}
+			if !c.made {
+				d.due(payout.Message(1))
+				d.deliver(payout.Message(1))
+				d.deliver(payout.Message(2))
+			}
+			d.demands(d.inspect(string(payout)), "completed delivered delivered succeeded", "nothing: it has ended")
+			d.holds(lambdatest.Tenant, "acct_1", 500)
+		})
+	}
+}
+
+// What no message calls the provider for moves nothing, and takes its money again where it is made again: the account is corrected before.
+func TestAnAccountIsCorrectedByRowsThatLackWhatNothingMoves(t *testing.T) {
+	t.Setenv("DRIFT_GRACE", "1ms")
+	d := newDesk(t)
+	d.Account(t, lambdatest.Tenant, "acct_1", 500) // which does not hold it twice
+	payout := d.waits("out-17")
+	d.losesRow(payments.EntryPayout, payout)
+	d.removes(d.Outbox, "id", string(payout.Message(1)))
+	d.compares(idemctl.ExitOK, "--correct", "--write")
+	d.holds(lambdatest.Tenant, "acct_1", 500)
+	d.cuts()
+	if done := d.restores(idemctl.ExitOK, "--operation", string(payout), "--finish", "--write"); len(done) != 1 || done[0].Did != "restored" {
+		t.Errorf("%+v", done)
+	}
+	d.holds(lambdatest.Tenant, "acct_1", 0)
+	d.compares(idemctl.ExitOK, "--correct", "--write")
+	d.holds(lambdatest.Tenant, "acct_1", 0)
+}
+
+// Where a payout's or a refund's answer can't be read nobody knows what it is of: nothing of its tenant is corrected, and all of another one.
+func TestNoAccountIsCorrectedWhileNobodyKnowsWhoseAPayoutIs(t *testing.T) {
+	d := newDesk(t, func(s *lambdatest.Stage) { s.Seal(t) })
+	d.Account(t, lambdatest.Tenant, "acct_1", 1000)
+	d.losesRow(payments.EntryPayout, d.payOut("out-17"))
+	charge := d.pay("order-17", "card_ok")
+	d.deliver(charge.Message(1))
+	payment := payments.EntryID(payments.EntryPayment, charge)
+	d.losesRow(payments.EntryRefund, d.post("/v1/payments/"+payment+"/refunds", "back-17", `{"amount":100}`))
+	d.payment("pay_other", 7)
+	for _, tenant := range []string{lambdatest.Tenant, "tenant-b"} {
+		d.Account(t, tenant, "acct_3", 100)
+		d.Account(t, tenant, "acct_4", 0)
+		d.row(payments.Transfer{Tenant: tenant, ID: "tr_3", From: "acct_3", To: "acct_4", Amount: 30, Currency: "EUR", CreatedAt: time.Now(), Counted: true})
+	}
+	mend := d.withoutKeys()
+	left, _ := d.compares(idemctl.ExitTrouble, "--correct", "--write")
+	for _, a := range left.Accounts {
+		if (a.Code == codeTrouble) != (a.Tenant == lambdatest.Tenant) {
+			t.Errorf("%+v", a)
+		}
+	}
+	if len(left.Accounts) != 5 || len(left.Payments) != 2 || left.Payments[0].Code != codeTrouble || left.Payments[1].Code != codeTrouble {
+		t.Errorf("%+v", left)
+	}
+	d.holds(lambdatest.Tenant, "acct_1", 500)
+	d.holds(lambdatest.Tenant, "acct_3", 100)
+	d.holds("tenant-b", "acct_3", 70)
+	mend()
+	left, _ = d.compares(idemctl.ExitRefused, "--correct", "--write")
+	codes := map[string]string{}
+	for _, a := range left.Accounts {
+		codes[a.Account] = a.Code
+	}
+	if !maps.Equal(codes, map[string]string{"acct_1": codePayoutLost, "acct_3": "", "acct_4": ""}) {
+		t.Errorf("%+v", left)
+	}
+	d.holds(lambdatest.Tenant, "acct_1", 500)
+	d.holds(lambdatest.Tenant, "acct_3", 70)
+}
+
 // A row that shows only after the rows were added up belongs to a transaction that was being committed: it is in the account that was
 // read, and nothing is torn.
 func TestNoAccountIsCorrectedByARowThatShowsLate(t *testing.T) {
@@ -405,6 +534,50 @@ func TestAccountCompareOfRefunds(t *testing.T) {
 	refunded(map[string]int64{"pay_gone": 40})
 	if again, _ := d.compares(idemctl.ExitOK, "--correct", "--write"); len(again.Payments) != 0 {
 		t.Errorf("%+v", again)
+	}
+}
+
+// docs/recovery.md "Compare the balances": a payment keeps the amount of a refund that is under way, or was made, and whose row is not there:
+// without it the same amount could be refunded once more.
+func TestAPaymentIsNotCorrectedByRefundsThatLackOne(t *testing.T) {
+	t.Setenv("DRIFT_GRACE", "1ms")
+	for name, made := range map[string]bool{"made": true, "under way": false} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			charge := d.pay("order-17", "card_ok")
+			d.deliver(charge.Message(1))
+			payment := payments.EntryID(payments.EntryPayment, charge)
+			refund := d.post("/v1/payments/"+payment+"/refunds", "back-17", `{"amount":100}`)
+			if made {
+				d.deliver(refund.Message(1))
+			}
+			d.losesRow(payments.EntryRefund, refund)
+			refunded := func(want int64) {
+				t.Helper()
+				if p, err := (payments.Table{Client: d.Client, Name: d.Payments}).Payment(t.Context(), lambdatest.Tenant, payment); err != nil || p.Refunded != want {
+					t.Errorf("%+v, %v, want %d refunded", p, err, want)
+				}
+			}
+			for _, more := range [][]string{{"--correct", "--write"}, nil} {
+				left, _ := d.compares(idemctl.ExitRefused, more...)
+				if len(left.Payments) != 1 || left.Payments[0].Code != codeRefundLost || !strings.Contains(left.Payments[0].Rule, string(refund)) {
+					t.Errorf("%v: %+v", more, left)
+				}
+				refunded(100)
+			}
+			d.cuts()
+			if done := d.restores(idemctl.ExitOK, "--operation", string(refund), "--write"); len(done) != 1 || done[0].Did != "restored" {
+				t.Errorf("%+v", done)
+			}
+			if agree, _ := d.compares(idemctl.ExitOK, "--correct", "--write"); len(agree.Payments) != 0 {
+				t.Errorf("%+v, want all to agree", agree.Payments)
+			}
+			if !made {
+				d.deliver(refund.Message(1))
+			}
+			d.demands(d.inspect(string(refund)), "completed delivered succeeded", "nothing: it has ended")
+			refunded(100)
+		})
 	}
 }
 

@@ -32,7 +32,7 @@ type missing struct {
 type restoreMissing struct {
 	From        time.Time          `required:"" help:"Start of the comparison, RFC 3339: the instant that the tables were restored to."`
 	To          time.Time          `required:"" help:"End of the comparison, RFC 3339."`
-	Operation   []idem.OperationID `help:"Only this operation, by its whole id; may be repeated. It may also be one whose record waits for a message that is not there, or whose message waits for a record. Default: everything that is missing."`
+	Operation   []idem.OperationID `help:"Only this operation, by its whole id; may be repeated. It may also be one whose record waits for a message that is not there, whose message waits for a record, or whose row is not there. Default: everything that is missing."`
 	Told        string             `type:"existingfile" help:"File with one JSON object a line: operation_id, tenant, and of payouts account. The log lines idempotency.reserve.created are such lines; others are passed over, and counted where they name an operation."`
 	Tenant      string             `help:"Tenant of the operations that the file does not name."`
 	Account     string             `help:"Account of the payouts that the file does not name."`

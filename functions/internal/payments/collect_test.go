@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -614,6 +615,21 @@ func TestFoldThatARestoreHasTornIsHeldAndCorrected(t *testing.T) {
 				t.Error("folded after another loss without a comparison")
 			}
 		})
+	}
+}
+
+// docs/operator.md "FunctionErrors", docs/recovery.md "Collecting accounts": the pages quote the error as the log has it, so that it is
+// found there. What follows names the account.
+func TestPagesQuoteTheErrorOfAStoppedFold(t *testing.T) {
+	words := strings.Split(payments.ErrFoldHeld.Error(), ":")
+	for _, page := range []string{"operator.md", "recovery.md"} {
+		raw, err := os.ReadFile("../../../docs/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if quoted := "`" + words[0] + ":" + words[1] + "`"; !strings.Contains(string(raw), quoted) {
+			t.Errorf("%s does not quote %s", page, quoted)
+		}
 	}
 }
 

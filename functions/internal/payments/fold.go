@@ -37,7 +37,7 @@ type Folded struct {
 	// Accounts are those that collect, Transfers what was folded into them.
 	Accounts  int `json:"accounts"`
 	Transfers int `json:"transfers"`
-	// Left says that something may wait still: the run's time was over, a fold has failed, or folding is held.
+	// Left says that something may wait still: the run's time was over, a fold has failed, or folding is stopped.
 	Left bool `json:"left"`
 }
 

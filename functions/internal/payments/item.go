@@ -171,7 +171,7 @@ func paymentItem(p Payment, ledgerShards int) item {
 	if p.Reference != "" {
 		it[attrReference] = str(p.Reference)
 	}
-	return entered(it, paymentKey(p.Tenant, p.ID), p.CreatedAt, ledgerShards)
+	return entered(referred(it, p.ProviderReference), paymentKey(p.Tenant, p.ID), p.CreatedAt, ledgerShards)
 }
 
 func refundItem(r Refund, ledgerShards int) item {
@@ -180,7 +180,7 @@ func refundItem(r Refund, ledgerShards int) item {
 		attrStatus: str(string(r.Status)), attrAmount: num(r.Amount), attrCurrency: str(r.Currency), attrMessage: str(string(r.Message)),
 		attrCreatedAt: num(r.CreatedAt.UnixMilli()),
 	}
-	return entered(it, refundKey(r.Tenant, r.ID), r.CreatedAt, ledgerShards)
+	return entered(referred(it, r.ProviderReference), refundKey(r.Tenant, r.ID), r.CreatedAt, ledgerShards)
 }
 
 func payoutItem(p Payout, ledgerShards int) item {
@@ -189,7 +189,15 @@ func payoutItem(p Payout, ledgerShards int) item {
 		attrFrom: str(p.From), attrAmount: num(p.Amount), attrCurrency: str(p.Currency), attrDestination: str(p.Destination),
 		attrMessage: str(string(p.Message)), attrCreatedAt: num(p.CreatedAt.UnixMilli()), attrCounted: num(1),
 	}
-	return entered(it, payoutKey(p.Tenant, p.ID), p.CreatedAt, ledgerShards)
+	return entered(referred(it, p.ProviderReference), payoutKey(p.Tenant, p.ID), p.CreatedAt, ledgerShards)
+}
+
+// referred gives a row the provider's reference. Only one that is put back has it from the first.
+func referred(it item, reference string) item {
+	if reference != "" {
+		it[attrProvider] = str(reference)
+	}
+	return it
 }
 
 func transferItem(t Transfer) item {

@@ -222,7 +222,10 @@ func (r Restorer) prepare(ctx context.Context, operation idem.OperationID, objec
 			return r.fromRecord(ctx, *stored, objects, told)
 		}
 	}
-	if _, err := r.there(ctx, operation, *stored, told); err != nil {
+	switch _, err := r.there(ctx, operation, *stored, told); {
+	case errors.Is(err, errRowMissing):
+		return r.fromAnswer(ctx, *stored, objects, told)
+	case err != nil:
 		return storage.Commit{}, err
 	}
 	return storage.Commit{}, errThere

@@ -850,26 +850,3 @@ func (w *world) torn(kind string) idem.OperationID {
 	w.tears(torn)
 	return a.Operation
 }
-
-// A final record whose row is gone is not "there already", whatever kind it is of.
-func TestALostRowOfAFinalRecordIsLeftToAPerson(t *testing.T) {
-	onBoth(t, func(w *world) {
-		p := w.paid("k", "card_ok")
-		payment, _, err := idem.MessageID(w.charges()[0].Key).Operation()
-		w.ok(err)
-		var r accepted
-		w.giveBack("r", p.ID, 500).want(202).decode(&r)
-		w.deliver(r.Operation)
-		w.payOut("o", "iban_ok").want(201)
-		all := []idem.OperationID{payment, r.Operation, w.screened()}
-		var final []storage.Record
-		for _, operation := range all {
-			final = append(final, w.recordOf(operation))
-		}
-		w.lose()
-		for i, operation := range all {
-			w.ok(w.store.Insert(w.Context(), final[i], w.clock.Now()))
-			w.leftTo(operation, w.shown(operation), told, payments.CodePartlyThere)
-		}
-	})
-}

@@ -164,6 +164,9 @@ func (r Restorer) there(ctx context.Context, operation idem.OperationID, stored 
 	return thereAlready, nil
 }
 
+// errRowMissing: the operation's row is not there, and its record is.
+var errRowMissing = &ByHandError{CodePartlyThere, "its record is there without its row, and has no answer that says what the row was: inspect it"}
+
 // rowThere refuses an operation whose row is missing, or is of another account than a person says.
 func (r Restorer) rowThere(ctx context.Context, stored storage.Record, told Told) (err error) {
 	found := true
@@ -184,7 +187,7 @@ func (r Restorer) rowThere(ctx context.Context, stored storage.Record, told Told
 		}
 	}
 	if err == nil && !found {
-		err = &ByHandError{CodePartlyThere, "its record is there without its row: inspect it"}
+		err = errRowMissing
 	}
 	return err
 }

@@ -82,8 +82,9 @@ func (k *Keys) Lacks(ctx context.Context, w Wrapped) (bool, error) {
 }
 
 // Keep puts a tenant's keys into the table, wrapped as they are, and says whether that changed anything. What was erased on either side
-// stays erased, and keys that the table has beside them stay. It returns [ErrOtherKeys] and changes nothing where the table has another
-// key under one of the ids: copy keys before the tenant's first operation there.
+// stays erased, and keys that the table has beside them stay. Where the tenant is erased on one side, and the other was never told of an
+// erasure, all that the other has is erased. It returns [ErrOtherKeys] and changes nothing where the table has another key under one of the
+// ids: copy keys before the tenant's first operation there.
 func (k *Keys) Keep(ctx context.Context, w Wrapped) (changed bool, err error) {
 	for range triesMax {
 		stored, merged, lacks, err := k.merge(ctx, w)
@@ -105,7 +106,9 @@ func (k *Keys) merge(ctx context.Context, w Wrapped) (stored, merged *keys, lack
 	}
 	merged = &keys{stored: true, current: w.Current, erasedThrough: w.ErasedThrough, wrapped: map[uint32][]byte{}}
 	if stored != nil {
-		merged.current, merged.erasedThrough = max(w.Current, stored.current), max(w.ErasedThrough, stored.erasedThrough)
+		copied := &keys{stored: true, current: w.Current, erasedThrough: w.ErasedThrough, wrapped: w.Keys}
+		merged.current = max(copied.current, stored.current)
+		merged.erasedThrough = max(copied.erasedThrough, stored.erasedThrough, copied.erases(stored), stored.erases(copied))
 		lacks = merged.current > stored.current || merged.erasedThrough > stored.erasedThrough
 		for id, wrapped := range stored.wrapped {
 			if id > merged.erasedThrough {
@@ -130,6 +133,15 @@ func (k *Keys) merge(ctx context.Context, w Wrapped) (stored, merged *keys, lack
 		}
 	}
 	return stored, merged, lacks || stored == nil, nil
+}
+
+// erases is the highest key of the other side that a tombstone on this side erases; 0 where it erases none. Ids alone don't say it: a
+// tenant may be erased where it had fewer keys, or none. A side that has erased keys itself was given its others after that.
+func (k *keys) erases(other *keys) uint32 {
+	if k.erased() && other.erasedThrough == 0 {
+		return other.current
+	}
+	return 0
 }
 
 // same says whether two wrappings are of one key.

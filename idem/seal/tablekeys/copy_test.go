@@ -124,6 +124,63 @@ func TestCopiedKeysBringNoErasedOnesBack(t *testing.T) {
 	})
 }
 
+// A tenant that was erased where it never had a key, or had fewer, stays erased: no key of the other side comes back, and none of what was
+// sealed under one is read. That holds in both directions, and the key of a renewal stays.
+func TestCopiedKeysBringNobodyBackWhoWasErased(t *testing.T) {
+	each(t, func(t *testing.T, v *vault) {
+		there := newVault(t, v.client)
+		erased := func(keys *tablekeys.Keys, tenant string) {
+			t.Helper()
+			_, err := keys.Current(t.Context(), tenant)
+			wantErased(t, seal.Key{}, err)
+			for id := uint32(1); id <= 2; id++ {
+				_, err := keys.Open(t.Context(), tenant, id)
+				wantErased(t, seal.Key{}, err)
+			}
+		}
+		for _, tenant := range []string{"eve", "fay"} {
+			current(t, v.keys, tenant)
+			if tenant == "fay" {
+				keep(t, there, all(t, v.keys)[tenant], true)
+			}
+			ok(t, v.keys.Rotate(t.Context(), tenant))
+			ok(t, there.keys.Erase(t.Context(), tenant))
+			erased(there.keys, tenant)
+			keep(t, there, all(t, v.keys)[tenant], true) // it has more keys to erase
+			keep(t, there, all(t, v.keys)[tenant], false)
+			erased(there.keys, tenant)
+
+			tombstone := all(t, there.keys)[tenant]
+			keep(t, v, tombstone, true)
+			erased(v.keys, tenant)
+			ok(t, v.keys.Renew(t.Context(), tenant))
+			keep(t, v, tombstone, false)
+			renewed := current(t, v.keys, tenant)
+			keep(t, there, all(t, v.keys)[tenant], true)
+			if got := current(t, there.keys, tenant); got != renewed || got.ID != 3 {
+				t.Errorf("%s: key %d, want the renewed one, which is %d", tenant, got.ID, renewed.ID)
+			}
+		}
+	})
+}
+
+// The tombstone of a tenant that had no key anywhere is copied, too, and what is renewed there outlives its next copy.
+func TestATombstoneThatIsCopiedAgainErasesNoRenewedKey(t *testing.T) {
+	each(t, func(t *testing.T, v *vault) {
+		ok(t, v.keys.Erase(t.Context(), "bob"))
+		tombstone, there := all(t, v.keys)["bob"], newVault(t, v.client)
+		keep(t, there, tombstone, true)
+		ok(t, there.keys.Renew(t.Context(), "bob"))
+		renewed := current(t, there.keys, "bob")
+		keep(t, there, tombstone, false)
+		if current(t, there.keys, "bob") != renewed {
+			t.Error("the renewed key is gone")
+		}
+		_, err := there.keys.Open(t.Context(), "bob", 1)
+		wantErased(t, seal.Key{}, err)
+	})
+}
+
 // A tenant that has begun there has keys of its own there: a copy would make what it sealed unreadable.
 func TestCopiedKeysReplaceNoOthers(t *testing.T) {
 	each(t, func(t *testing.T, v *vault) {

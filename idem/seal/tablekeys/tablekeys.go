@@ -90,7 +90,8 @@ func (k *Keys) first(ctx context.Context, tenant string) (seal.Key, error) {
 // ErrNoKey: the table does not have the key, or what it has is none. Asking again does not help.
 var ErrNoKey = errors.New("tablekeys: there is no such key")
 
-// Open implements [seal.Keys]: a read, and an unwrapping. A tenant without an item is no erased one: that is an error.
+// Open implements [seal.Keys]: a read, and an unwrapping. A tenant without an item is no erased one: that is an error. Of an
+// erased one every key is erased, also one that this table never had: a restore may bring back rows that were sealed under it.
 func (k *Keys) Open(ctx context.Context, tenant string, id uint32) (seal.Key, error) {
 	stored, err := k.read(ctx, tenant)
 	switch {
@@ -98,7 +99,7 @@ func (k *Keys) Open(ctx context.Context, tenant string, id uint32) (seal.Key, er
 		return seal.Key{}, err
 	case stored == nil:
 		return seal.Key{}, fmt.Errorf("%w: the tenant has no keys: check the table's name", ErrNoKey)
-	case id <= stored.erasedThrough:
+	case stored.erased() || id <= stored.erasedThrough:
 		return seal.Key{}, fmt.Errorf("tablekeys: key %d: %w", id, storage.ErrErased)
 	}
 	return k.unwrap(ctx, tenant, stored, id)
@@ -208,17 +209,17 @@ func (k *Keys) add(ctx context.Context, tenant string, stored *keys) (won bool, 
 	return true, nil
 }
 
-// Erase removes all keys of the tenant, for good, and leaves a tombstone: also of a tenant that never had one. Erasing
-// again changes nothing.
+// Erase removes all keys of the tenant, for good, and leaves a tombstone: also of a tenant that never had one, whose first
+// key counts as erased then. Erasing again changes nothing.
 func (k *Keys) Erase(ctx context.Context, tenant string) error {
 	_, err := k.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &k.cfg.Table, Key: keyOf(tenant),
-		UpdateExpression: aws.String("SET #current = if_not_exists(#current, :none), #through = if_not_exists(#current, :none), " +
+		UpdateExpression: aws.String("SET #current = if_not_exists(#current, :first), #through = if_not_exists(#current, :first), " +
 			"#at = :now REMOVE #keys"),
 		ExpressionAttributeNames: map[string]string{
 			"#current": schema.CurrentKey, "#through": schema.ErasedThrough, "#at": schema.ErasedAt, "#keys": schema.WrappedKeys,
 		},
-		ExpressionAttributeValues: item{":none": number(0), ":now": number(k.cfg.Now().UnixMilli())},
+		ExpressionAttributeValues: item{":first": number(1), ":now": number(k.cfg.Now().UnixMilli())},
 	})
 	if err != nil {
 		return fmt.Errorf("tablekeys: erase: %w", err)
