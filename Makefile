@@ -164,7 +164,7 @@ bootstrap: stack ## prepare a stage's account and Region for deployments, once: 
 	@$(STACK) bootstrap --stage "$(STAGE)"
 
 deploy: stack ## deploy a stage to AWS with your credentials: STAGE=prod; variables in .local/prod.env; [NOW=1 moves all calls at once, and no alarm ends it]
-	@$(STACK) deploy --stage "$(STAGE)" $(if $(NOW),--now)
+	@$(STACK) deploy --stage "$(STAGE)" $(if $(filter 1,$(NOW)),--now)
 
 diff: stack ## show what deploying a stage would change: STAGE=prod
 	@$(STACK) diff --stage "$(STAGE)"

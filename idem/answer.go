@@ -23,6 +23,9 @@ func (x *execution) do(ctx context.Context, handler Handler) (*Result, error) {
 	defer cancel()
 	x.barred = x.engine.bars(asking, x.op, x.req)
 	x.machine.Request.Barred = x.barred != nil && !x.op.Policy.Observe
+	if x.op.Policy.Observe && asking.Err() != nil { // what barred says counts for nobody here, and has taken all of the time
+		asking = ctx
+	}
 	say, err := x.drive(ctx, asking, x.begins(ctx, began), handler)
 	if why := x.overruled(); why != nil && x.req.Overruled != nil {
 		x.req.Overruled(why)

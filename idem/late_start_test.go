@@ -127,6 +127,36 @@ func TestAHandlerThatLostItsLockStartsAgainOnlyWithTime(t *testing.T) {
 	}
 }
 
+// A short time, too, has a pause before the handler runs again: what lost its lock loses it again where nobody waits.
+func TestAHandlerThatLostItsLockWaitsInAShortTimeToo(t *testing.T) {
+	const deadline = time.Second // of which a handler has half, and at least a quarter from its start on
+	var waited time.Duration
+	ranAgain := 0
+	for ran := 120 * time.Millisecond; ran < 200*time.Millisecond; ran += 10 * time.Millisecond {
+		bubble(t, func(t *testing.T) {
+			w := newWorld(t, nil)
+			orders := w.register(idem.Operation{Kind: idem.KindAtomic, Policy: idem.Stripe()})
+			ctx, cancel := context.WithTimeout(t.Context(), deadline)
+			defer cancel()
+			var lost time.Time
+			_, _ = orders.Do(ctx, request("{}"), func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
+				if tx.Attempt() > 1 {
+					waited += time.Since(lost)
+					ranAgain++
+					return idem.Response{Status: 201}, nil
+				}
+				time.Sleep(ran)
+				lost = time.Now()
+				tx.Write(memstore.Write{Key: "version", Condition: func([]byte) bool { return false }, Failure: idem.Retry()})
+				return idem.Response{Status: 201}, nil
+			})
+		})
+	}
+	if ranAgain == 0 || waited == 0 {
+		t.Errorf("%d handlers ran again, after %v in all", ranAgain, waited)
+	}
+}
+
 // The same clause for a duplicate that waits for its key: what it gets too late it gives back, so that nothing of it is unknown.
 func TestADuplicateThatGetsItsKeyLateGivesItBack(t *testing.T) {
 	const deadline = 10 * time.Second // of which a handler has 6.5 s

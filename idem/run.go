@@ -24,7 +24,7 @@ type run struct {
 // start performs protocol.Run, on the goroutine of the caller.
 func (x *execution) start(ctx context.Context, a protocol.Action, handler Handler) protocol.Input {
 	pause := a
-	pause.Until -= x.cfg.WorkMin // what a handler has at least is not the pause's
+	pause.Until -= x.machine.Plan.WorkLeast(&x.cfg) // that is not the pause's
 	if x.pauseFirst(ctx, pause) != nil {
 		return protocol.Input{}
 	}

@@ -336,3 +336,18 @@ func TestTheBoundOnAResponseIsTheStores(t *testing.T) {
 		t.Errorf("got %d", got)
 	}
 }
+
+// decrypting is a store that says that it decrypts.
+type decrypting struct{ *memstore.Store }
+
+func (decrypting) Decrypts() bool { return true }
+
+// A desk resolves what stays sealed where its store decrypts: a breaker passes on what its own store says.
+func TestABreakerTellsWhetherItsStoreDecrypts(t *testing.T) {
+	within := must[*memstore.Store](t)(memstore.New(memstore.Config{}))
+	for want, store := range map[bool]breaker.Inner{false: within, true: decrypting{within}} {
+		if got := storage.Decrypts(must[*breaker.Store](t)(breaker.New(store, breaker.Config{}))); got != want {
+			t.Errorf("%t, want %t", got, want)
+		}
+	}
+}

@@ -58,7 +58,7 @@ type Config struct {
 	BodyBytesMax int64
 	// AnswerBytesMax bounds the answers that are read before they are handed over, so that a torn one is asked for again;
 	// longer ones are streamed. Where a streamed one breaks off while the caller reads it, the operation may have happened, and the
-	// error is not ErrUnknown by itself. Default 8 MiB.
+	// error is not ErrUnknown by itself: ask again with the same key, unless the answer says that the key protects nothing. Default 8 MiB.
 	AnswerBytesMax int64
 
 	// Now is the clock. Default time.Now.

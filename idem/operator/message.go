@@ -41,7 +41,7 @@ func (d *Desk) wouldResolve(m storage.Message, evidence outbox.Outcome) (string,
 	case m.Detached:
 		return settle + ". Nobody can open it any more, so the application writes nothing", nil
 	}
-	return settle + ". Nobody can open it any more, so the application writes nothing, and the operation fails", nil
+	return settle + ". Nobody can open it any more, so the application writes nothing, and the operation fails unless it has its answer", nil
 }
 
 // Close cancels a message of which nothing happened. Its operation fails, or first undoes what earlier messages did; one that has its

@@ -196,10 +196,9 @@ func (x Execution) hold(r Record, now Instant, c *Config) (Execution, Action) {
 }
 
 // late says that the rest of the handler's time is too short to execute anything in. A wrapped handler that begins all the same is cut off
-// in its first call, and nobody knows what came of that. A short time is half used up by what comes before.
+// in its first call, and nobody knows what came of that.
 func (x Execution) late(now Instant, c *Config) bool {
-	least := min(c.WorkMin, (x.Plan.HandlerUntil-x.Plan.Began)/2)
-	return x.Plan.HandlerUntil-now < max(1, least)
+	return x.Plan.HandlerUntil-now < max(1, x.Plan.WorkLeast(c))
 }
 
 // tooLate says that nothing is begun any more. The key of what runs anyway has to say so for as long as anything is written: it is given

@@ -89,6 +89,10 @@ type Plan struct {
 // Fits says whether the plan leaves time to execute anything.
 func (p Plan) Fits(c *Config) bool { return p.HandlerUntil-p.Began >= c.WorkMin }
 
+// WorkLeast is the time that a handler has at least where it starts: WorkMin, or half of a short time, of which the other half may be used
+// up by what comes before.
+func (p Plan) WorkLeast(c *Config) Millis { return min(c.WorkMin, (p.HandlerUntil-p.Began)/2) }
+
 // ReplyUntil is until when a reply is of use: halfway between the last write and the caller's deadline.
 func (p Plan) ReplyUntil() Instant { return p.StoreUntil + p.AnswerMargin/2 }
 

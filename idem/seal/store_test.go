@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
-	"github.com/idem-go/idem-aws/idem/breaker"
 	"github.com/idem-go/idem-aws/idem/cache"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
@@ -350,9 +349,8 @@ func TestDecoratorsTellThatTheStoreDecrypts(t *testing.T) {
 		store any
 		want  bool
 	}{
-		"memory": {within, false}, "a breaker before memory": {must(breaker.New(within, breaker.Config{}))(t), false},
-		"the keys": {store, true}, "a breaker": {must(breaker.New(store, breaker.Config{}))(t), true},
-		"a cache": {must(cache.New(store, cache.Config{}))(t), true}, "faults": {faulty.New(store), true},
+		"memory": {within, false}, "a cache before memory": {must(cache.New(within, cache.Config{}))(t), false},
+		"the keys": {store, true}, "a cache": {must(cache.New(store, cache.Config{}))(t), true}, "faults": {faulty.New(store), true},
 	} {
 		if got := storage.Decrypts(c.store); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)

@@ -69,7 +69,7 @@ func (r run) shards(of int) (own []int) {
 
 // What both files say of their settings.
 const (
-	shardsDescription   = "Partitions that each queue of the tables' indexes is spread over, OUTBOX_SHARDS: 500 messages a second fill one. It may be raised, and never lowered."
+	shardsDescription   = "Partitions that each queue of the tables' indexes is spread over, OUTBOX_SHARDS: 500 messages a second fill one. It may be raised. To lower it again frees nothing: what lists looks into as many as were ever written into."
 	wakeUpsDescription  = "Workers that take wake-ups at once; 0 bounds them not. With WorkerConcurrency it must be chosen: %d less than that, and 2 or more. The rest is the stream's, and wake-ups that find no execution wait for six minutes."
 	inlineDescription   = "Whether the API function settles messages: handlers use outbox.NewInline, or it takes a provider's webhooks. Its role is widened for it."
 	reservedDescription = "Executions that are reserved of the account's for the function; -1 reserves none, and 0 stops it."

@@ -43,7 +43,7 @@ type ApplicationProps struct {
 	// key's policy to let them decrypt. It can't be added after the first request. Default: none.
 	ScopeSecret string
 	// Shards is how many partitions the queues of the indexes are spread over, 1 to 256: 500 messages a second fill one. It may be
-	// raised, never lowered. Default 8.
+	// raised; to lower it again frees nothing. Default 8.
 	Shards int
 	// Relay has new messages go through the queue of wake-ups, which is fair between tenants; WorkerConcurrency then bounds all
 	// deliveries. Default: the worker reads the outbox table's stream itself.

@@ -133,10 +133,10 @@ type Config struct {
 	// 1000/1000 and 500/500; none with Local.
 	APIThrottle, PaymentThrottle Throttle
 	// OutboxShards is how many partitions each queue of the tables' indexes is spread over, 1 to 256; 500 payments per second
-	// fill one. It may be raised, and never lowered. Default: 8.
+	// fill one. It may be raised. To lower it again frees nothing: what lists looks into as many as were ever written into. Default: 8.
 	OutboxShards int
 	// LedgerShards is how many partitions an hour of the payments table's index is spread over, 1 to 256; 1,000 payments,
-	// refunds and payouts per second fill one. It may be raised, and never lowered. Default: 4.
+	// refunds and payouts per second fill one. It may be raised. To lower it again frees nothing. Default: 4.
 	LedgerShards int
 	// DriftParts is into how many pieces the drift job cuts an hour, and how many it compares at once, 1 to 240. Default: 4,
 	// and 1 in local stacks.

@@ -165,8 +165,8 @@ func resourceOf(construct constructs.Construct) awscdk.CfnResource {
 	return construct.Node().DefaultChild().(awscdk.CfnResource)
 }
 
-// shift is the part of the calls that a new version gets, and for how long. Ten minutes are two periods of the slowest alarm, and 10 %
-// of all calls are enough for ReleaseErrors, which looks at the new version alone.
+// shift is the part of the calls that a new version gets, and for how long. Ten minutes are a period of the slowest alarm, which rings at
+// the first failure, and 10 % of all calls are enough for ReleaseErrors, which looks at the new version alone.
 func (c Config) shift() awscodedeploy.ILambdaDeploymentConfig {
 	if c.Deployment == Linear {
 		return awscodedeploy.LambdaDeploymentConfig_LINEAR_10PERCENT_EVERY_3MINUTES()

@@ -109,14 +109,18 @@ const laneCount = 4
 func (c *Check) runAll(ctx context.Context, parts []Part) error {
 	of := map[Part][]task{
 		Fast: {c.fast}, Lint: {c.lint}, Unit: {c.unit, c.dynamoDBLocal, c.alike}, Race: {c.race},
-		Prove: {c.explored, c.mutate, c.planted}, Infra: {c.infra}, E2E: {c.e2e, c.e2eAgain},
+		Prove: {c.explored, c.mutate, c.planted}, Infra: {c.infra}, E2E: {c.e2e},
 		Simulate: {c.crashes, c.stories, c.simulated}, Browser: {c.browser},
 	}
 	var all [][]task
 	for _, part := range parts {
 		all = append(all, of[part])
 	}
-	return inLanes(ctx, laneCount, byTurns(all)...)
+	tasks := byTurns(all)
+	if slices.Contains(parts, E2E) {
+		tasks = append(tasks, c.e2eAgain)
+	}
+	return inLanes(ctx, laneCount, tasks...)
 }
 
 // byTurns has the first task of each part, which is its longest one, then the second of each, and so on: what is long begins early, so that

@@ -27,8 +27,8 @@ func (c *Check) e2e(ctx context.Context) error {
 	return c.e2eOn(ctx, firstSuite)
 }
 
-// e2eAgain runs them on the second emulator, where the commit has its turn. Not beside the first one, if there is another step to take: both
-// stall where they get no processor, and then functions find no store in their time.
+// e2eAgain runs them on the second emulator, where the commit has its turn: last, when few tasks run beside it. It stalls where it gets no
+// processor, and then functions find no store in their time.
 func (c *Check) e2eAgain(ctx context.Context) error {
 	second := secondSuite
 	second.whole = c.Whole

@@ -78,7 +78,8 @@ type Tables struct {
 	// operator has said up to when (idemctl refuse-before).
 	LostRecords bool `env:"LOST_RECORDS"`
 	// LedgerShards is the number of partitions that an hour of the payments table's index is spread over, 1 to 256; 1,000
-	// payments, refunds and payouts per second fill one. It may be raised, and never lowered.
+	// payments, refunds and payouts per second fill one. It may be raised. To lower it again frees nothing: what lists looks into as many as
+	// were ever written into.
 	LedgerShards int `env:"LEDGER_SHARDS" envDefault:"4"`
 	// ImportedTables says that something else has made the tables: the sweep looks at them when it starts.
 	ImportedTables bool `env:"IMPORTED_TABLES"`
@@ -262,7 +263,7 @@ type Worker struct {
 	// one timed out or took half of PROVIDER_TIMEOUT.
 	InlinePause time.Duration `env:"INLINE_PAUSE" envDefault:"30s"`
 	// OutboxShards is the number of partitions that each queue of the tables' indexes is spread over, 1 to 256; 500 messages
-	// per second fill one. It may be raised, and never lowered.
+	// per second fill one. It may be raised. To lower it again frees nothing: what lists looks into as many as were ever written into.
 	OutboxShards int `env:"OUTBOX_SHARDS" envDefault:"8"`
 	// WakeUpsMax is how many wake-ups the sweep lets wait in the queue: it offers what is due without reading it, and the
 	// worker decides. Default: 0, and the sweep reads each message.

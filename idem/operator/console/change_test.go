@@ -135,7 +135,7 @@ func TestEveryOfferIsMadeByTheDesk(t *testing.T) {
 		"decline": {"resolve", func(w *world) idem.OperationID { return w.operation(deferred, unknown) }, url.Values{"outcome": {"declined"}}, "settled as declined", operator.EntryDone},
 		"decline what nobody can open": {"resolve", func(w *world) idem.OperationID {
 			return w.operation(deferred, func(m *storage.Message) { dead(m); m.Sealed = true })
-		}, url.Values{"outcome": {"declined"}}, "Nobody can open it any more, so the application writes nothing, and the operation fails. Correct its rows by hand.", operator.EntryDone},
+		}, url.Values{"outcome": {"declined"}}, "Nobody can open it any more, so the application writes nothing, and the operation fails unless it has its answer. Correct its rows by hand.", operator.EntryDone},
 		"reconcile":          {"reconcile", func(w *world) idem.OperationID { return w.operation(deferred, unknown) }, url.Values{}, "asked now what became", operator.EntryDone},
 		"redrive":            {"redrive", func(w *world) idem.OperationID { return w.operation(deferred, both) }, url.Values{}, "If the message keeps evidence, that is settled", operator.EntryDone},
 		"close":              {"close", func(w *world) idem.OperationID { return w.operation(deferred, pending) }, url.Values{}, "fails with operation_closed", operator.EntryDone},

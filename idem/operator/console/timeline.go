@@ -161,7 +161,7 @@ func (t *timeline) message(m operator.MessageView, lane int) {
 		t.add(m.OpenSince, lane, bad, "Call sent whose outcome is not known", "the provider may have executed it from here on")
 	}
 	t.add(m.ClearedAt, lane, plain, "Proven that the provider had nothing", "")
-	t.add(m.RedrivenAt, lane, person, "Started again by an operator", "")
+	t.add(m.RedrivenAt, lane, person, "Started again by an operator", "or the one before it, in a chain that was restored")
 	t.add(m.DoneAt, lane, toneOfMessage(m.State), "Message "+string(m.State), messageEnd(m))
 	switch m.State {
 	case storage.MessagePending:

@@ -27,7 +27,7 @@ var decides = []int{http.StatusCreated, http.StatusPaymentRequired}
 // Answers are the shop's own, in its database: a restart finds them there.
 type Answers struct {
 	Kept func(name string) (answer Answer, found bool, err error)
-	Keep func(name string, answer Answer) error // leaves what is kept under the name already
+	Keep func(name string, answer Answer) error // leaves an answer that is kept under the name already; it takes a mark's place
 	Drop func(name, key string) error           // removes the mark that has the key, and never an answer
 }
 

@@ -64,7 +64,7 @@ func (k *table) answers() Answers {
 			return answer, found, k.unread
 		},
 		Keep: func(name string, answer Answer) error {
-			if _, found := k.rows[name]; !found && k.before == nil {
+			if was, found := k.rows[name]; (!found || was.Status == 0) && k.before == nil {
 				k.rows[name] = answer
 			}
 			return errors.Join(k.before, k.after)
@@ -359,6 +359,14 @@ func neverAgain(t *testing.T, url string, requests *atomic.Int64) {
 		}
 		sent = requests.Load()
 	}
+	mark, placed := kept.rows["order-17"], Answer{http.StatusCreated, `{"order":"17"}`, undecided.Key}
+	if err := kept.answers().Keep("order-17", placed); err != nil { // by a person who has seen that the order was placed
+		t.Error(err)
+	}
+	if answer, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`); err != nil || answer != placed || requests.Load() != sent {
+		t.Errorf("an answer that a person has kept: %v, %v, %d requests after %d", answer, err, requests.Load(), sent)
+	}
+	kept.rows["order-17"] = mark
 	if err := shop.GiveUp(t.Context(), "order-17", undecided.Key); err != nil || len(kept.rows) != 0 {
 		t.Errorf("given up: %v, kept %v", err, kept.rows)
 	}
