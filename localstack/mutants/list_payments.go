@@ -75,7 +75,8 @@ var middles = []Mutant{
 	{Name: "a payout that is finished counts as called while RefuseBefore is there", File: "functions/internal/payments/chain.go", Old: "	case l.Screened:\n", New: "	case false:\n"},
 	{Name: "a payout that the provider made is undone", File: "functions/internal/payments/midchain.go", Old: "		if o.Status != StatusDeclined {\n", New: "		if false {\n"},
 	{Name: "a message is made again beside a row that says something else", File: "functions/internal/payments/torn.go", Old: "	case !bytes.Equal(there.payload, b.payload):\n", New: "	case !bytes.Equal(there.payload, b.payload) && false:\n"},
-	{Name: "a payout whose message alone was lost is debited again", File: "functions/internal/payments/torn.go", Old: "	b.writes = nil\n	return r.noneFrom", New: "	b.writes = b.writes[:1]\n	return r.noneFrom"},
+	{Name: "a payout whose message alone was lost is debited again", File: "functions/internal/payments/torn.go", Old: "	b.writes = nil\n	return nil\n}\n\n// beside", New: "	b.writes = b.writes[:1]\n	return nil\n}\n\n// beside"},
+	{Name: "a payout whose row and first message were lost is debited and paid out again", File: "functions/internal/payments/torn.go", Old: "	if err := r.noneFrom(ctx, stored.OperationID, 2); err != nil {\n", New: "	if err := r.noneFrom(ctx, stored.OperationID, 2); err != nil && false {\n"},
 }
 
 // restores: what a restore leaves to be compared.
@@ -92,11 +93,15 @@ var balances = []Mutant{
 	{Name: "an account is corrected by rows that lack a payout", File: "functions/cmd/idemctl/account_lacking.go", Old: "		l.accounts[payments.AccountName{Tenant: lost.Tenant, ID: lost.Of}] = because\n", New: ""},
 	{Name: "an account is corrected while nobody knows whose a payout is", File: "functions/cmd/idemctl/account_lacking.go", Old: "		l.tenants[lost.Tenant] = because\n", New: ""},
 	{Name: "a payment is corrected by refunds that lack one", File: "functions/cmd/idemctl/account_refunds.go", Old: "	case lack != nil:\n", New: "	case lack != nil && false:\n"},
-	{Name: "an account keeps the debit of what nothing moves", File: "functions/internal/payments/rowless.go", Old: "		if err != nil || first == nil {\n			return err != nil, nil\n", New: "		if err != nil || first == nil && false {\n			return err != nil, nil\n"},
+	{Name: "an account keeps the debit of what nothing moves", File: "functions/internal/payments/rowless.go", Old: "err; err != nil || !called {\n			return err != nil, nil\n", New: "err; err != nil || !called && false {\n			return err != nil, nil\n"},
+	{Name: "an account gets back what a later message pays out", File: "functions/internal/payments/rowless.go", Old: "	for n := 1; n <= outbox.ChainMax; n++ {\n", New: "	for n := 1; n <= 1; n++ {\n"},
+	{Name: "an account that was not debited for a payout without its row agrees", File: "functions/cmd/idemctl/account_compare.go", Old: "!held && lack == nil && a.Totals() == rows[a.Name()] {\n", New: "!held && a.Totals() == rows[a.Name()] {\n"},
+	{Name: "a payment that lacks the amount of a refund without its row agrees", File: "functions/cmd/idemctl/account_refunds.go", Old: "		all = append(all, p)\n", New: ""},
 }
 
 // putBacks: what gets a row back that a loss has torn alone from it.
 var putBacks = []Mutant{
 	{Name: "a row that is put back takes its amount again", File: "functions/internal/payments/rowback.go", Old: "b.row(wasMade(loaded), view)", New: "b.writes"},
+	{Name: "a row is put back whose last message has ended the operation", File: "functions/internal/payments/midchain.go", Old: "	if _, err := nextAfter(last); err != nil {", New: "	if _, err := nextAfter(last); err != nil && false {"},
 	{Name: "what is not lost gets a row", File: "functions/internal/payments/rowback.go", Old: "	if err := r.before(ctx, stored.CreatedAt); err != nil {\n", New: "	if err := r.before(ctx, stored.CreatedAt); err != nil && false {\n"},
 }

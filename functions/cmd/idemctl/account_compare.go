@@ -46,9 +46,9 @@ type comparison struct {
 	Compared int `json:"compared"`
 	// Transfers are those that were answered with 201 and whose row is not there.
 	Transfers []answeredTransfer `json:"transfers"`
-	// Accounts are those whose totals differ from their rows, and those that nothing is folded into.
+	// Accounts are those whose totals differ from their rows, those whose rows lack one, and those that nothing is folded into.
 	Accounts []comparedAccount `json:"accounts"`
-	// Payments are those that differ from their refunds.
+	// Payments are those that differ from their refunds, and those whose refunds lack one.
 	Payments []refundedPayment `json:"payments"`
 }
 
@@ -112,10 +112,15 @@ func (c *compareAccounts) Run(d *idemctl.Desk) error {
 		return err
 	}
 	transfers, lacks, trouble, err := c.transfers(d, books) // first, because balances are compared with what is put back
-	if err == nil {
-		err = c.rowless(d, books, lacks)
-	}
 	if err != nil {
+		return err
+	}
+	unread, err := c.rowless(d, books, lacks)
+	if err != nil {
+		return err
+	}
+	trouble = errors.Join(trouble, unread)
+	if answer.Payments, err = c.lackingRefunds(d.Context(), books.table, answer.Payments, lacks); err != nil {
 		return err
 	}
 	answer.Transfers = transfers
@@ -136,7 +141,7 @@ func (c *compareAccounts) Run(d *idemctl.Desk) error {
 	answer.Compared = len(accounts)
 	for _, a := range accounts {
 		held, lack := a.Collects() && books.lost.After(a.ComparedTo), lacks.of(a.Name())
-		if c.Account == "" && !held && a.Totals() == rows[a.Name()] {
+		if c.Account == "" && !held && lack == nil && a.Totals() == rows[a.Name()] {
 			continue
 		}
 		if lack == nil && again[a.Name()] != rows[a.Name()] {
@@ -294,7 +299,7 @@ func (c *compareAccounts) one(d *idemctl.Desk, b books, a payments.Account, rows
 	}
 	agree, would := did.Totals == rows, did.would()
 	switch {
-	case agree && !held:
+	case agree && !held && lack == nil: // one that agrees and lacks a row was not debited either: the payout's, and the debit's, are both gone
 		did.agrees = true
 		return did, nil
 	case lack != nil:

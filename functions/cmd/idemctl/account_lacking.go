@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/idem-go/idem-aws/functions/internal/payments"
@@ -54,16 +55,20 @@ func (l lacking) ofPayment(payment payments.PaymentName) *lack {
 	return cmp.Or(l.payments[payment], l.refunders[payment.Tenant])
 }
 
-// rowless notes the payouts and refunds that have no row, before anything is corrected.
-func (c *compareAccounts) rowless(d *idemctl.Desk, b books, lacks lacking) error {
+// rowless notes the payouts and refunds that have no row, before anything is corrected. trouble is of refunds: no payment may differ that could
+// tell of it.
+func (c *compareAccounts) rowless(d *idemctl.Desk, b books, lacks lacking) (trouble, err error) {
 	if c.Account != "" && !c.Correct {
-		return nil
+		return nil, nil
 	}
 	found, err := b.rowless.Entries(d.Context(), c.From)
 	for _, lost := range found {
 		lacks.addEntry(lost)
+		if c.Account == "" && lost.Kind == payments.EntryRefund && lost.Trouble != nil {
+			trouble = errors.Join(trouble, fmt.Errorf("%s: %w", lost.Operation, lost.Trouble))
+		}
 	}
-	return err
+	return trouble, err
 }
 
 // addEntry notes a payout or a refund that is not among the rows.
@@ -75,6 +80,7 @@ func (l lacking) addEntry(lost payments.RowlessEntry) {
 	}
 	switch {
 	case refund && lost.Trouble != nil:
+		because.err = nil // told once, for all payments
 		l.refunders[lost.Tenant] = because
 	case refund:
 		because.code = codeRefundLost

@@ -13,7 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 )
 
-// refundedPayment is a payment that says another amount was refunded of it than its refunds add up to.
+// refundedPayment is a payment that says another amount was refunded of it than its refunds add up to, or of which a refund has no row.
 type refundedPayment struct {
 	Payment string `json:"payment"`
 	Tenant  string `json:"tenant"`
@@ -58,10 +58,41 @@ func (c *compareAccounts) refunds(ctx context.Context, table payments.Table) ([]
 		name := payments.PaymentName{Tenant: p.Tenant, ID: p.Payment}
 		differ[i].moved = p.moved || again[name] != sums[name]
 	}
-	slices.SortFunc(differ, func(a, b refundedPayment) int {
+	sortPayments(differ)
+	return differ, err
+}
+
+func sortPayments(all []refundedPayment) {
+	slices.SortFunc(all, func(a, b refundedPayment) int {
 		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Payment, b.Payment))
 	})
-	return differ, err
+}
+
+// lackingRefunds adds the payments that agree with their refunds while one of those is not there: its amount is not on its payment either.
+func (c *compareAccounts) lackingRefunds(ctx context.Context, table payments.Table, all []refundedPayment, lacks lacking) ([]refundedPayment, error) {
+	if c.Account != "" {
+		return all, nil
+	}
+	differ := map[payments.PaymentName]bool{}
+	for _, p := range all {
+		differ[payments.PaymentName{Tenant: p.Tenant, ID: p.Payment}] = true
+	}
+	for name := range lacks.payments {
+		if differ[name] {
+			continue
+		}
+		row, err := table.Payment(ctx, name.Tenant, name.ID)
+		if err != nil {
+			return nil, err
+		}
+		p := refundedPayment{Payment: name.ID, Tenant: name.Tenant, row: row}
+		if row != nil {
+			p.Refunded, p.Refunds = row.Refunded, row.Refunded
+		}
+		all = append(all, p)
+	}
+	sortPayments(all)
+	return all, nil
 }
 
 // correctRefunds corrects the payments, where that is asked for. Its error is one that repeating the command may not meet again.
@@ -80,7 +111,7 @@ func (c *compareAccounts) correctRefund(d *idemctl.Desk, table payments.Table, p
 		p.leave(moving.code, moving.rule)
 		return nil
 	case p.row == nil:
-		p.leave(payments.CodePaymentMissing, "its refunds are there, and the payment is not: make it again (missing restore), and compare once more")
+		p.leave(payments.CodePaymentMissing, "there are refunds of it, and the payment is not there: make it again (missing restore), and compare once more")
 		return nil
 	case lack != nil:
 		p.leave(lack.code, lack.rule)

@@ -329,7 +329,7 @@ func TestNoAccountIsCorrectedByRowsThatLackAPayoutOfIt(t *testing.T) {
 				d.holds(lambdatest.Tenant, "acct_1", 500)
 			}
 			d.cuts()
-			if done := d.restores(idemctl.ExitOK, "--operation", string(payout), "--write"); len(done) != 1 || done[0].Did != "restored" {
+			if done := d.restores(idemctl.ExitOK, "--operation", string(payout), "--write"); len(done) != 1 || done[0].Did != rowPutBack {
 				t.Errorf("%+v", done)
 			}
 			if agree, _ := d.compares(idemctl.ExitOK, "--correct", "--write"); len(agree.Accounts) != 0 {
@@ -344,6 +344,64 @@ func TestNoAccountIsCorrectedByRowsThatLackAPayoutOfIt(t *testing.T) {
 			d.holds(lambdatest.Tenant, "acct_1", 500)
 		})
 	}
+}
+
+// rowPutBack is the outcome of missing restore where nothing but a row was written.
+const rowPutBack = "row put back, and no money moved: compare the balances"
+
+// docs/recovery.md "Compare the balances": a payout that has lost its row and its debit is seen, though the account agrees with its rows: the
+// provider is called, or was. Once the row is put back the account is debited, once.
+func TestAPayoutThatLostItsRowAndItsDebitIsDebitedOnce(t *testing.T) {
+	t.Setenv("DRIFT_GRACE", "1ms")
+	for name, c := range map[string]struct {
+		begins func(*desk, string) idem.OperationID
+		made   bool
+	}{"made": {(*desk).payOut, true}, "under way": {(*desk).waits, false}} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			d.Account(t, lambdatest.Tenant, "acct_1", 1000)
+			payout := c.begins(d, "out-17")
+			d.losesRow(payments.EntryPayout, payout)
+			d.Account(t, lambdatest.Tenant, "acct_1", 1000) // as it was before
+			for _, more := range [][]string{nil, {"--correct", "--write"}, {"acct_1", "--tenant", lambdatest.Tenant, "--correct", "--write"}} {
+				left, _ := d.compares(idemctl.ExitRefused, more...)
+				if len(left.Accounts) != 1 || left.Accounts[0].Code != codePayoutLost || !strings.Contains(left.Accounts[0].Rule, string(payout)) {
+					t.Errorf("%v: %+v", more, left)
+				}
+				d.holds(lambdatest.Tenant, "acct_1", 1000)
+			}
+			d.cuts()
+			if done := d.restores(idemctl.ExitOK, "--operation", string(payout), "--write"); len(done) != 1 || done[0].Did != rowPutBack {
+				t.Errorf("%+v", done)
+			}
+			for range 2 {
+				d.compares(idemctl.ExitOK, "--correct", "--write")
+				d.holds(lambdatest.Tenant, "acct_1", 500)
+			}
+			if !c.made {
+				d.due(payout.Message(1))
+				d.deliver(payout.Message(1))
+				d.deliver(payout.Message(2))
+			}
+			d.demands(d.inspect(string(payout)), "completed delivered delivered succeeded", "nothing: it has ended")
+			d.holds(lambdatest.Tenant, "acct_1", 500)
+		})
+	}
+}
+
+// A restore may bring back a payout's second message alone: that pays out, and the account keeps the debit.
+func TestNoAccountIsCorrectedWhileALaterMessageOfAPayoutIsThere(t *testing.T) {
+	d := newDesk(t)
+	d.Account(t, lambdatest.Tenant, "acct_1", 1000)
+	payout := d.waits("out-17")
+	d.due(payout.Message(1))
+	d.deliver(payout.Message(1))
+	d.losesRow(payments.EntryPayout, payout)
+	d.removes(d.Outbox, "id", string(payout.Message(1)))
+	if left, _ := d.compares(idemctl.ExitRefused, "--correct", "--write"); len(left.Accounts) != 1 || left.Accounts[0].Code != codePayoutLost {
+		t.Errorf("%+v", left)
+	}
+	d.holds(lambdatest.Tenant, "acct_1", 500)
 }
 
 // What no message calls the provider for moves nothing, and takes its money again where it is made again: the account is corrected before.
@@ -404,6 +462,22 @@ func TestNoAccountIsCorrectedWhileNobodyKnowsWhoseAPayoutIs(t *testing.T) {
 	}
 	d.holds(lambdatest.Tenant, "acct_1", 500)
 	d.holds(lambdatest.Tenant, "acct_3", 70)
+}
+
+// A refund that can't be read, and that has lost its amount too, is told of though every payment agrees with its refunds.
+func TestARefundThatCanNotBeReadIsTroubleWherePaymentsAgree(t *testing.T) {
+	d := newDesk(t, func(s *lambdatest.Stage) { s.Seal(t) })
+	charge := d.pay("order-17", "card_ok")
+	d.deliver(charge.Message(1))
+	payment := payments.EntryID(payments.EntryPayment, charge)
+	refund := d.post("/v1/payments/"+payment+"/refunds", "back-17", `{"amount":100}`)
+	d.losesRow(payments.EntryRefund, refund)
+	row, _ := payments.EntryKey(payments.EntryPayment, lambdatest.Tenant, payment)
+	d.update(row, "REMOVE rfd")
+	d.withoutKeys()
+	if _, errs := d.compares(idemctl.ExitTrouble, "--correct", "--write"); !strings.Contains(errs, string(refund)) {
+		t.Errorf("told %s", errs)
+	}
 }
 
 // A row that shows only after the rows were added up belongs to a transaction that was being committed: it is in the account that was
@@ -566,7 +640,7 @@ func TestAPaymentIsNotCorrectedByRefundsThatLackOne(t *testing.T) {
 				refunded(100)
 			}
 			d.cuts()
-			if done := d.restores(idemctl.ExitOK, "--operation", string(refund), "--write"); len(done) != 1 || done[0].Did != "restored" {
+			if done := d.restores(idemctl.ExitOK, "--operation", string(refund), "--write"); len(done) != 1 || done[0].Did != rowPutBack {
 				t.Errorf("%+v", done)
 			}
 			if agree, _ := d.compares(idemctl.ExitOK, "--correct", "--write"); len(agree.Payments) != 0 {
@@ -579,6 +653,44 @@ func TestAPaymentIsNotCorrectedByRefundsThatLackOne(t *testing.T) {
 			refunded(100)
 		})
 	}
+}
+
+// docs/recovery.md "Compare the balances": a refund that has lost its row and its amount on the payment is seen, though the payment agrees with
+// its refunds. Once the row is put back the amount is on the payment, once.
+func TestARefundThatLostItsRowAndItsAmountIsCountedOnce(t *testing.T) {
+	t.Setenv("DRIFT_GRACE", "1ms")
+	d := newDesk(t)
+	charge := d.pay("order-17", "card_ok")
+	d.deliver(charge.Message(1))
+	payment := payments.EntryID(payments.EntryPayment, charge)
+	refund := d.post("/v1/payments/"+payment+"/refunds", "back-17", `{"amount":100}`)
+	d.losesRow(payments.EntryRefund, refund)
+	row, _ := payments.EntryKey(payments.EntryPayment, lambdatest.Tenant, payment)
+	d.update(row, "REMOVE rfd")
+	refunded := func(want int64) {
+		t.Helper()
+		if p, err := (payments.Table{Client: d.Client, Name: d.Payments}).Payment(t.Context(), lambdatest.Tenant, payment); err != nil || p.Refunded != want {
+			t.Errorf("%+v, %v, want %d refunded", p, err, want)
+		}
+	}
+	for _, more := range [][]string{nil, {"--correct", "--write"}} {
+		left, _ := d.compares(idemctl.ExitRefused, more...)
+		if len(left.Payments) != 1 || left.Payments[0].Code != codeRefundLost || !strings.Contains(left.Payments[0].Rule, string(refund)) {
+			t.Errorf("%v: %+v", more, left)
+		}
+		refunded(0)
+	}
+	d.cuts()
+	if done := d.restores(idemctl.ExitOK, "--operation", string(refund), "--write"); len(done) != 1 || done[0].Did != rowPutBack {
+		t.Errorf("%+v", done)
+	}
+	for range 2 {
+		d.compares(idemctl.ExitOK, "--correct", "--write")
+		refunded(100)
+	}
+	d.deliver(refund.Message(1))
+	d.demands(d.inspect(string(refund)), "completed delivered succeeded", "nothing: it has ended")
+	refunded(100)
 }
 
 // A payment of which a refund is asked for while it is added up is left.

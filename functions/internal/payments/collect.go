@@ -169,7 +169,7 @@ func (t Table) rows(ctx context.Context, listed []item) (map[string]item, error)
 	}
 	for try := 0; len(left.Keys) > 0; try++ {
 		if try == batchTries {
-			return nil, unreadable(errors.New("DynamoDB leaves transfers of a batch unread"))
+			return nil, unreadable(errors.New("DynamoDB leaves rows of a batch unread"))
 		}
 		out, err := t.Client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{t.Name: left}})
 		if err != nil {

@@ -2,6 +2,7 @@ package payments
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -10,10 +11,20 @@ import (
 )
 
 // fromEnded is the transaction that makes again what follows the last message that is there, which has ended: a settlement that goes on
-// writes both, and a loss has kept one of them. A settlement is pure, so what it wrote is known. The row must be there and pending, and is
-// not written again. What the provider shows is judged as that of an operation without a record.
+// writes both, and a loss has kept one of them. A settlement is pure, so what it wrote is known. The row must be pending, and is not written
+// again. What the provider shows is judged as that of an operation without a record. A row that is gone is put back first, by itself: what
+// follows the message is made beside it by the next try, by the same rules as ever.
 func (r Restorer) fromEnded(ctx context.Context, stored storage.Record, last storage.Message, objects []Shown, told Told) (storage.Commit, error) {
 	if err := told.ofTenant(stored.Tenant); err != nil {
+		return storage.Commit{}, err
+	}
+	if _, err := nextAfter(last); err != nil { // nothing follows: a row that is put back would be pending for ever
+		return storage.Commit{}, err
+	}
+	switch err := r.rowThere(ctx, stored, told); {
+	case errors.Is(err, errRowMissing):
+		return r.fromAnswer(ctx, stored, objects, told)
+	case err != nil:
 		return storage.Commit{}, err
 	}
 	b, err := r.after(ctx, last, objects, told)

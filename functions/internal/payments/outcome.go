@@ -14,10 +14,19 @@ import (
 // The outcomes of Restore.
 const (
 	madeAgain    = "restored"
+	rowPutBack   = "row put back, and no money moved: compare the balances"
 	thereAlready = "there already"
 )
 
-// Restore makes an operation again, and says what it was: "restored", or "there already". Repeating it changes nothing more. Where
+// done is what a transaction has done. One of a row alone has debited nothing, and what it left undone is for the comparison to find.
+func done(c storage.Commit) string {
+	if len(c.Messages) == 0 && len(c.Writes) > 0 {
+		return rowPutBack
+	}
+	return madeAgain
+}
+
+// Restore makes an operation again, and says what it was: "restored", "there already", or that its row was put back. Repeating it changes nothing more. Where
 // nobody knows whether the transaction has happened the error is a [*storage.OutcomeUnknownError], and repeating it finds out. With a
 // [*ByHandError] it is certain that nothing was changed.
 func (r Restorer) Restore(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) (string, error) {
@@ -35,7 +44,7 @@ func (r Restorer) Restore(ctx context.Context, operation idem.OperationID, objec
 	err, unknown := r.send(ctx, send)
 	switch {
 	case err == nil:
-		return madeAgain, nil
+		return done(c), nil
 	case unknown != nil:
 		return r.found(ctx, c, told, unknown)
 	}
@@ -84,7 +93,7 @@ func (r Restorer) found(ctx context.Context, c storage.Commit, told Told, troubl
 		return "", trouble
 	}
 	if stored.OperationID == c.Record.OperationID && stored.Revision == c.Record.Revision {
-		return madeAgain, nil
+		return done(c), nil
 	}
 	outcome, err := r.there(ctx, c.Record.OperationID, *stored, told)
 	if err != nil {

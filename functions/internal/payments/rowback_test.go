@@ -11,6 +11,9 @@ import (
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
+// rowPutBack is the outcome where nothing but a row was written.
+const rowPutBack = "row put back, and no money moved: compare the balances"
+
 // rowOf is the row of what an operation made.
 func (w *world) rowOf(kind payments.EntryKind, operation idem.OperationID) (row any) {
 	w.Helper()
@@ -65,7 +68,7 @@ func TestALostRowOfWhatWasMadeIsPutBack(t *testing.T) {
 		w.lose()
 		for i, made := range all {
 			w.ok(w.store.Insert(w.Context(), records[i], w.clock.Now()))
-			for _, want := range []string{"restored", "there already"} {
+			for _, want := range []string{rowPutBack, "there already"} {
 				if got, err := w.restorer().Restore(w.Context(), made.operation, w.shown(made.operation), told); err != nil || got != want {
 					w.Fatalf("%s: %q, %v; want %q", made.kind, got, err, want)
 				}
@@ -88,7 +91,7 @@ func TestALostRowOfWhatIsUnderWayIsPutBack(t *testing.T) {
 			a := w.pay("k", "card_ok")
 			row := w.rowOf(payments.EntryPayment, a.Operation)
 			w.keeps(w.recordOf(a.Operation), w.message(a.Operation))
-			if got, err := w.restorer().Restore(w.Context(), a.Operation, nil, told); err != nil || got != "restored" {
+			if got, err := w.restorer().Restore(w.Context(), a.Operation, nil, told); err != nil || got != rowPutBack {
 				w.Fatalf("%q, %v", got, err)
 			}
 			if got := w.rowOf(payments.EntryPayment, a.Operation); !reflect.DeepEqual(got, row) {
@@ -110,7 +113,7 @@ func TestALostRowOfWhatIsUnderWayIsPutBack(t *testing.T) {
 			balance := w.balance(tenantA, "acct_1")
 			w.leftTo(payout, nil, payments.Told{Account: "acct_2"}, payments.CodeAccountDiffers)
 			w.leftTo(payout, nil, payments.Told{Tenant: tenantB}, payments.CodeTenantDiffers)
-			if got, err := w.restorer().Restore(w.Context(), payout, nil, payments.Told{}); err != nil || got != "restored" {
+			if got, err := w.restorer().Restore(w.Context(), payout, nil, payments.Told{}); err != nil || got != rowPutBack {
 				w.Fatalf("%q, %v", got, err)
 			}
 			if got := w.rowOf(payments.EntryPayout, payout); !reflect.DeepEqual(got, row) {
@@ -155,4 +158,89 @@ func TestALostRowIsLeftToAPersonWhereItsRecordDoesNotSayWhatItWas(t *testing.T) 
 			w.leftTo(payout, dearer(w.shown(payout)), told, payments.CodeDiffersFromSelf)
 		})
 	})
+}
+
+// keepsOfAPayout delivers so many of a payout's messages, and then loses everything but its record as it was accepted and the first of them.
+func (w *world) keepsOfAPayout(delivered, left int) idem.OperationID {
+	w.Helper()
+	payout := w.paysOut(0)
+	record, err := w.store.LoadResponse(w.Context(), w.recordOf(payout))
+	w.ok(err)
+	var messages []storage.Message
+	for n := 1; n <= delivered; n++ {
+		w.deliverMessage(payout, n)
+	}
+	for n := 1; n <= left; n++ {
+		m, err := w.store.Message(w.Context(), payout.Message(n))
+		w.ok(err)
+		messages = append(messages, *m)
+	}
+	w.keeps(record, messages...)
+	return payout
+}
+
+// recovery.md "Torn transactions": where what follows an ended message is gone with the row, the row is put back first, and the next try makes
+// what follows, by the rules that hold beside a record. The payout is made once, and the account has what it had but for that.
+func TestALostRowIsPutBackBeforeWhatFollowsItsMessage(t *testing.T) {
+	declined := []provider.Rule{{On: provider.Payout, Fault: provider.Decline}}
+	for name, c := range map[string]struct {
+		faults          []provider.Rule
+		delivered, left int
+		without         string // the code of the second try without told
+		told            payments.Told
+		status, payouts int
+		balance         int64 // after all, where the debit was there
+	}{
+		"only screened": {nil, 1, 1, payments.CodeOnlyScreened, payments.Told{Finish: true}, 201, 1, seedBalance},
+		"paid out":      {nil, 2, 1, "", payments.Told{}, 201, 1, seedBalance},
+		"declined":      {declined, 2, 2, "", payments.Told{}, 402, 1, seedBalance + 500}, // gives back what was taken before
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(w *world) {
+				w.faults(c.faults...)
+				payout := w.keepsOfAPayout(c.delivered, c.left)
+				w.leftTo(payout, w.shown(payout), payments.Told{Account: "acct_2"}, payments.CodeAccountDiffers)
+				restore := func(want string) {
+					w.Helper()
+					if got, err := w.restorer().Restore(w.Context(), payout, w.shown(payout), c.told); err != nil || got != want {
+						w.Fatalf("%q, %v; want %q", got, err, want)
+					}
+				}
+				restore(rowPutBack)
+				if c.without != "" {
+					w.leftTo(payout, w.shown(payout), payments.Told{}, c.without)
+				}
+				restore("restored")
+				restore("there already")
+				w.finishes()
+				w.payOut("k", "iban_ok").want(c.status, "Idempotent-Replayed: true")
+				if n := len(w.payouts()); n != c.payouts {
+					w.Errorf("%d payouts", n)
+				}
+				if got := w.balance(tenantA, "acct_1"); got != c.balance {
+					w.Errorf("the account holds %d, want %d", got, c.balance)
+				}
+			}, options{workerOnly: true})
+		})
+	}
+	t.Run("ended", func(t *testing.T) { // nothing follows, and nothing would end the row
+		onBoth(t, func(w *world) {
+			payout := w.keepsOfAPayout(2, 2)
+			w.leftTo(payout, w.shown(payout), payments.Told{Finish: true}, payments.CodePartlyThere)
+		}, options{workerOnly: true})
+	})
+}
+
+// recovery.md "Torn transactions": beside a later message nothing is made again of a first one that is gone, also where the row is gone: the
+// account would be debited twice, and the provider called twice.
+func TestALostFirstMessageIsLeftToAPersonBesideALaterOne(t *testing.T) {
+	onBoth(t, func(w *world) {
+		payout := w.paysOut(1)
+		loaded, err := w.store.LoadResponse(w.Context(), w.recordOf(payout))
+		w.ok(err)
+		second, err := w.store.Message(w.Context(), payout.Message(2))
+		w.ok(err)
+		w.keeps(loaded, *second)
+		w.leftTo(payout, w.shown(payout), payments.Told{Finish: true}, payments.CodePartlyThere)
+	}, options{workerOnly: true})
 }

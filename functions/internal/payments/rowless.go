@@ -126,8 +126,8 @@ func (r Rowless) missing(ctx context.Context, batch []recorded) (found []Rowless
 }
 
 // moves says whether money leaves, or has left, for an operation without a row, and of what: it was made, or its message is there, which the
-// provider is called for. One that is pending without its first message moves nothing; made again it takes its amount again
-// ([Restorer.Restore]).
+// provider is called for. It may be a later one, where a loss took those before it. One that is pending without any message moves nothing;
+// made again it takes its amount again ([Restorer.Restore]).
 func (r Rowless) moves(ctx context.Context, one *recorded) (bool, error) {
 	record, err := r.Store.Get(ctx, one.key)
 	switch {
@@ -137,16 +137,26 @@ func (r Rowless) moves(ctx context.Context, one *recorded) (bool, error) {
 		return false, nil // it was not made, or is removed, or its key is another operation's by now
 	}
 	if record.State == storage.StatePending {
-		first, err := r.Messages.Message(ctx, record.OperationID.Message(1))
-		if err != nil {
-			one.entry.Trouble = fmt.Errorf("payments: read message: %w", err)
-		}
-		if err != nil || first == nil {
+		called, err := r.called(ctx, record.OperationID)
+		if one.entry.Trouble = err; err != nil || !called {
 			return err != nil, nil
 		}
 	}
 	one.entry.Of, one.entry.Trouble = r.of(ctx, *record)
 	return true, nil
+}
+
+// called says whether a message of the operation is there.
+func (r Rowless) called(ctx context.Context, operation idem.OperationID) (bool, error) {
+	for n := 1; n <= outbox.ChainMax; n++ {
+		switch m, err := r.Messages.Message(ctx, operation.Message(n)); {
+		case err != nil:
+			return false, fmt.Errorf("payments: read message: %w", err)
+		case m != nil:
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // of is the account or the payment that the record's answer names.

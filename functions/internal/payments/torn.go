@@ -46,7 +46,11 @@ func (r Restorer) fromRecord(ctx context.Context, stored storage.Record, objects
 
 // withRow writes no row where the loss has torn the message alone: its row is there and pending, and says the same. What was reserved or
 // debited beside it is not reserved or debited again. A row that has ended, or that is not there, is left to the condition of its insert.
+// Where a later message is there nothing is made again: whether its amount was taken is not known, and the provider may be called for it.
 func (r Restorer) withRow(ctx context.Context, stored storage.Record, b *begun) error {
+	if err := r.noneFrom(ctx, stored.OperationID, 2); err != nil {
+		return err
+	}
 	there, err := r.ofRow(ctx, storage.Message{Tenant: stored.Tenant, OperationID: stored.OperationID})
 	switch {
 	case errors.As(err, new(*ByHandError)):
@@ -57,7 +61,7 @@ func (r Restorer) withRow(ctx context.Context, stored storage.Record, b *begun) 
 		return &ByHandError{CodeDiffersFromSelf, "its row is not what its 202 says: inspect both"}
 	}
 	b.writes = nil
-	return r.noneFrom(ctx, stored.OperationID, 2)
+	return nil
 }
 
 // beside is the transaction that puts messages and rows beside a record that is there. The record stays as it is but for its revision.
