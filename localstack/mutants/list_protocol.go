@@ -28,7 +28,7 @@ var decisions = []Mutant{
 	{Name: "a key from before a loss of data takes over", File: acquireFile, Old: "	case x.Request.Barred:\n		return x.tell(Say{Code: Unavailable})\n	case x.tooLate(now, c):\n		return x.giveUp(Say{Code: Late}, NoReason, now, c)\n	}\n	next", New: "	case x.tooLate(now, c):\n		return x.giveUp(Say{Code: Late}, NoReason, now, c)\n	}\n	next"},
 	{Name: "a new key is not counted", File: acquireFile, Old: "	case !x.Asked:\n		return x.admit()\n", New: ""},
 	{Name: "a handler starts with no time left", File: acquireFile, Old: "	if x.late(now, c) || now >= r.Lease || r.State == Unknown {", New: "	if now >= r.Lease || r.State == Unknown {"},
-	{Name: "a handler starts with milliseconds left", File: acquireFile, Old: "	return x.Plan.HandlerUntil-now < max(1, least)\n", New: "	return x.Plan.HandlerUntil-now < min(1, least)\n"},
+	{Name: "a handler starts with milliseconds left", File: acquireFile, Old: "	return x.Plan.HandlerUntil-now < max(1, x.Plan.WorkLeast(c))\n", New: "	return x.Plan.HandlerUntil-now < min(1, x.Plan.WorkLeast(c))\n"},
 	{Name: "a handler without a lease starts with no time left", File: acquireFile, Old: "	switch {\n	case x.tooLate(now, c):\n		return x.giveUp(Say{Code: Late}, NoReason, now, c)\n	case !c.Kind", New: "	switch {\n	case !c.Kind"},
 	{Name: "a key that is free too late is a store in trouble", File: acquireFile, Old: "	case x.tooLate(now, c):\n		return x.giveUp(Say{Code: Late}, NoReason, now, c)\n	}\n	next", New: "	}\n	next"},
 	{Name: "a handler with a short time never starts after a slow reserve", File: "idem/protocol/config.go", Old: "min(c.WorkMin, (p.HandlerUntil-p.Began)/2)", New: "c.WorkMin"},
