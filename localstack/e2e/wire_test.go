@@ -119,7 +119,7 @@ func TestEachErrorAtEachCallEndsInOneEffect(t *testing.T) { // design.md "What a
 		t.Run(m.call+"/"+m.err.name, func(t *testing.T) {
 			t.Parallel()
 			r, once := m.request(t)
-			m.answered(t, deployed.tenantA.once(t, r))
+			m.answered(t, deployed.tenantA.do(t, r)) // on a slow machine the error may leave no time for another try
 			once(t)
 			if applied := met(t, trace(m.operation, m.name)); applied != 1 {
 				t.Errorf("the error was met %d times, want once", applied)

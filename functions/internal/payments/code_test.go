@@ -30,8 +30,6 @@ var elsewhere = map[string]func(middleware.RouteInfo) bool{
 	header.CodeInUse:           func(r middleware.RouteInfo) bool { return r.Policy.InFlight == idem.InFlightInUse },
 	header.CodeOutcomeUnknown:  func(r middleware.RouteInfo) bool { return r.Kind == idem.KindWrapped },
 	header.CodeResponseNotKept: func(r middleware.RouteInfo) bool { return r.Kind == idem.KindWrapped },
-	// Its function's time-out leaves time for every request.
-	header.CodeNoTime: func(middleware.RouteInfo) bool { return false },
 	// Lambda returns 6 MiB; the answers of the application have some hundred bytes.
 	"response_too_large": func(middleware.RouteInfo) bool { return false },
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/openapi"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/idemtest"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
@@ -98,7 +99,7 @@ func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
 	given := map[givenAnswer]bool{}
 	for _, scenario := range []func(*world){
 		(*world).refuseRequests, (*world).refuseCallers, (*world).fail, (*world).giveFinalAnswers, (*world).giveUp, (*world).giveUpUnclaimed,
-		(*world).showNothing, (*world).exceedQuotas, (*world).answerTooMuch, (*world).beNotified, (*world).loseRecords,
+		(*world).showNothing, (*world).exceedQuotas, (*world).answerTooMuch, (*world).beNotified, (*world).loseRecords, (*world).haveNoTime,
 	} {
 		w := &world{T: t, clock: idemtest.NewClock(noon)}
 		w.backend = onMemstore(t, w.clock)
@@ -351,5 +352,21 @@ func (w *world) loseRecords() {
 	w.ok(err)
 	for _, a := range w.asks("pay_x") {
 		w.post(tenantA, a.path, "k", a.body).problem(503, "idempotency_refused_before").want(503, "Retry-After")
+	}
+}
+
+// haveNoTime: a handler starts only with 400 ms, and these requests have little more for all.
+func (w *world) haveNoTime() {
+	for _, a := range w.asks("pay_x") {
+		ctx, cancel := context.WithTimeout(w.Context(), 700*time.Millisecond)
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, a.path, strings.NewReader(a.body))
+		for name, value := range map[string]string{"Authorization": "Bearer " + tenantA, "Content-Type": "application/json", header.NameKey: `"k"`} {
+			r.Header.Set(name, value)
+		}
+		got := httptest.NewRecorder()
+		w.api.Config.Handler.ServeHTTP(got, r)
+		cancel()
+		w.documented(r, a.body, got.Result(), got.Body.Bytes())
+		answer{t: w.T, status: got.Code, header: got.Header(), body: got.Body.String()}.problem(503, "idempotency_no_time").want(503, "Retry-After")
 	}
 }
