@@ -119,7 +119,7 @@ func TestEachErrorAtEachCallEndsInOneEffect(t *testing.T) { // design.md "What a
 		t.Run(m.call+"/"+m.err.name, func(t *testing.T) {
 			t.Parallel()
 			r, once := m.request(t)
-			m.answered(t, deployed.tenantA.do(t, r)) // on a slow machine the error may leave no time for another try
+			m.answered(t, deployed.tenantA.once(t, r))
 			once(t)
 			if applied := met(t, trace(m.operation, m.name)); applied != 1 {
 				t.Errorf("the error was met %d times, want once", applied)
@@ -174,6 +174,7 @@ func (m metOnce) answered(t *testing.T, first reply) {
 	switch {
 	case m.call == "release", asked && m.err.step.Fault == faultproxy.Expired:
 		first.comesBack(t).isProblem(t, http.StatusServiceUnavailable, "idempotency_store_unavailable")
+	case first.starved(): // on a slow machine the error leaves no time for another try: it is counted, and what is asked next has one effect
 	case asked && m.err.step.Fault == faultproxy.Mismatch:
 		first.isProblem(t, http.StatusInternalServerError, "internal_error")
 	case m.operation == operationPayouts && first.status == http.StatusAccepted: // its worker ends it
