@@ -7,14 +7,11 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/go-json-experiment/json"
 
 	"github.com/idem-go/idem-aws/idem"
-	"github.com/idem-go/idem-aws/idem/dynamo"
-	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -41,80 +38,21 @@ type AnsweredTransfer struct {
 // Transfers are the transfers since an instant that have an answer and no row. It scans the whole table of records. The error says that
 // not all could be looked at; trouble with one of them is its own.
 func (a Answered) Transfers(ctx context.Context, since time.Time) (found []AnsweredTransfer, err error) {
-	records := Table{Client: a.Table.Client, Name: a.Records}
-	filter := dynamodb.ScanInput{
-		FilterExpression:     aws.String("#operation = :transfers AND #state = :completed AND #created >= :since"),
-		ProjectionExpression: aws.String("#key, #id, #tenant"),
-		ExpressionAttributeNames: map[string]string{
-			"#operation": schema.OperationName, "#state": schema.State, "#created": schema.CreatedAt,
-			"#key": schema.RecordKey, "#id": schema.OperationID, "#tenant": schema.Tenant,
-		},
-		ExpressionAttributeValues: item{
-			":transfers": str(operationTransfers), ":completed": str(string(storage.StateCompleted)), ":since": num(since.UnixMilli()),
-		},
-	}
-	var batch []answeredRecord
-	err = records.scan(ctx, filter, func(it item) error {
-		r, err := decodeAnswered(it)
-		if batch = append(batch, r); err != nil || len(batch) < batchGetMax {
-			return err
-		}
-		lost, err := a.lost(ctx, batch)
-		found, batch = append(found, lost...), nil
-		return err
-	})
-	if err != nil {
-		return found, err
-	}
-	lost, err := a.lost(ctx, batch)
-	return append(found, lost...), err
-}
-
-// answeredRecord is a transfer's record, and the row that its transaction made.
-type answeredRecord struct {
-	key       storage.RecordKey
-	operation idem.OperationID
-	row       string
-}
-
-func decodeAnswered(it item) (answeredRecord, error) {
-	operation, err := dynamo.OperationOf(it)
-	if err != nil {
-		return answeredRecord{}, err
-	}
-	d := decoder{item: it}
-	r := answeredRecord{storage.RecordKey(d.str(schema.RecordKey)), operation, transferKey(d.str(schema.Tenant), entityID(transferPrefix, operation))}
-	return r, d.err
-}
-
-// lost are the transfers whose row is not there. An hour has hundreds of thousands, of which hardly any is lost: so the rows are read in
-// batches, and a record by itself only where its row is missing.
-func (a Answered) lost(ctx context.Context, answered []answeredRecord) (found []AnsweredTransfer, err error) {
-	wanted := make([]item, len(answered))
-	for i, r := range answered {
-		wanted[i] = key(r.row)
-	}
-	rows, err := a.Table.rows(ctx, wanted)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range answered {
-		if rows[r.row] != nil {
-			continue
-		}
-		lost, err := a.withoutRow(ctx, r)
-		if err != nil {
-			return found, err
-		}
+	transfers := map[string]rowOf{operationTransfers: func(tenant string, operation idem.OperationID) string {
+		return transferKey(tenant, entityID(transferPrefix, operation))
+	}}
+	err = a.Table.lacking(ctx, a.Records, since, transfers, func(one recorded) error {
+		lost, err := a.withoutRow(ctx, one)
 		if lost != nil {
 			found = append(found, *lost)
 		}
-	}
-	return found, nil
+		return err
+	})
+	return found, err
 }
 
 // withoutRow is the transfer of a record whose row is not there; nil where its client was not told 201.
-func (a Answered) withoutRow(ctx context.Context, answered answeredRecord) (*AnsweredTransfer, error) {
+func (a Answered) withoutRow(ctx context.Context, answered recorded) (*AnsweredTransfer, error) {
 	record, err := a.Store.Get(ctx, answered.key)
 	if err != nil {
 		return nil, fmt.Errorf("payments: read record: %w", err)

@@ -106,10 +106,7 @@ func (b *begun) goOn(operation idem.OperationID, last storage.Message, objects [
 
 // unmade refuses to undo what came before a payout that was made, for all that the provider shows. An undoing moves no money out.
 func (b begun) unmade(operation idem.OperationID, objects []Shown, told Told) error {
-	if err := told.ofAccount(b.view.Payout.From); err != nil || len(objects) == 0 {
-		return err
-	}
-	if _, err := b.shown(operation, objects); err != nil {
+	if err := b.fits(operation, objects, told); err != nil {
 		return err
 	}
 	for _, o := range byPosition(objects, 2) {

@@ -42,15 +42,8 @@ func (r Restorer) fromMessage(ctx context.Context, m storage.Message, objects []
 	if err != nil {
 		return storage.Commit{}, err
 	}
-	if b.view.Payout != nil {
-		if err := told.ofAccount(b.view.Payout.From); err != nil {
-			return storage.Commit{}, err
-		}
-	}
-	if len(objects) > 0 {
-		if _, err := b.shown(m.OperationID, objects); err != nil {
-			return storage.Commit{}, err
-		}
+	if err := b.fits(m.OperationID, objects, told); err != nil {
+		return storage.Commit{}, err
 	}
 	c, err := r.recordOf(m, b)
 	c.Messages, c.Writes = nil, nil // they are there

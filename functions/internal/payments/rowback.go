@@ -30,15 +30,8 @@ func (r Restorer) fromAnswer(ctx context.Context, stored storage.Record, objects
 	if err != nil {
 		return storage.Commit{}, err
 	}
-	if b.view.Payout != nil {
-		if err := told.ofAccount(b.view.Payout.From); err != nil {
-			return storage.Commit{}, err
-		}
-	}
-	if len(objects) > 0 {
-		if _, err := b.shown(stored.OperationID, objects); err != nil {
-			return storage.Commit{}, err
-		}
+	if err := b.fits(stored.OperationID, objects, told); err != nil {
+		return storage.Commit{}, err
 	}
 	c, err := r.beside(stored, loaded, b)
 	c.Messages, c.Writes = nil, b.row(wasMade(loaded), view)

@@ -6,12 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/idem-go/idem-aws/idem"
-	"github.com/idem-go/idem-aws/idem/dynamo"
-	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -42,107 +37,46 @@ type RowlessEntry struct {
 // Entries are the payouts and refunds since an instant that have no row. It scans the whole table of records. The error says that not all
 // could be looked at; trouble with one of them is its own.
 func (r Rowless) Entries(ctx context.Context, since time.Time) (found []RowlessEntry, err error) {
-	records := Table{Client: r.Table.Client, Name: r.Records}
-	filter := dynamodb.ScanInput{
-		FilterExpression:     aws.String("#operation IN (:payout, :refund) AND #state IN (:pending, :completed) AND #created >= :since"),
-		ProjectionExpression: aws.String("#key, #id, #tenant, #operation"),
-		ExpressionAttributeNames: map[string]string{
-			"#operation": schema.OperationName, "#state": schema.State, "#created": schema.CreatedAt,
-			"#key": schema.RecordKey, "#id": schema.OperationID, "#tenant": schema.Tenant,
-		},
-		ExpressionAttributeValues: item{
-			":payout": str(operationPayouts), ":refund": str(operationRefunds), ":pending": str(string(storage.StatePending)),
-			":completed": str(string(storage.StateCompleted)), ":since": num(since.UnixMilli()),
-		},
-	}
-	var batch []recorded
-	look := func() error {
-		missing, err := r.missing(ctx, batch)
-		found, batch = append(found, missing...), nil
-		return err
-	}
-	err = records.scan(ctx, filter, func(it item) error {
-		one, err := decodeRecorded(it)
-		if batch = append(batch, one); err != nil || len(batch) < batchGetMax {
-			return err
+	entries := map[string]rowOf{}
+	for operation, kind := range rowlessKinds {
+		entries[operation] = func(tenant string, id idem.OperationID) string {
+			row, _ := EntryOf(kind, tenant, id)
+			return row
 		}
-		return look()
-	})
-	if err == nil {
-		err = look()
 	}
+	err = r.Table.lacking(ctx, r.Records, since, entries, func(one recorded) error {
+		kind := rowlessKinds[one.name]
+		entry := RowlessEntry{Operation: one.operation, Tenant: one.tenant, Kind: kind, ID: EntryID(kind, one.operation)}
+		moves, err := r.moves(ctx, one.key, &entry)
+		if moves {
+			found = append(found, entry)
+		}
+		return err
+	})
 	return found, err
 }
 
-// recorded is an operation's record, and the row that its transaction made.
-type recorded struct {
-	key   storage.RecordKey
-	entry RowlessEntry
-	row   string
-}
-
-func decodeRecorded(it item) (recorded, error) {
-	operation, err := dynamo.OperationOf(it)
-	if err != nil {
-		return recorded{}, err
-	}
-	d := decoder{item: it}
-	kind := EntryPayout
-	if d.str(schema.OperationName) == operationRefunds {
-		kind = EntryRefund
-	}
-	one := recorded{
-		key:   storage.RecordKey(d.str(schema.RecordKey)),
-		entry: RowlessEntry{Operation: operation, Tenant: d.str(schema.Tenant), Kind: kind, ID: EntryID(kind, operation)},
-	}
-	one.row, _ = EntryKey(kind, one.entry.Tenant, one.entry.ID)
-	return one, d.err
-}
-
-// missing are those whose row is not there. Hardly any is, so the rows are read in batches, and a record by itself only where its row is
-// missing.
-func (r Rowless) missing(ctx context.Context, batch []recorded) (found []RowlessEntry, err error) {
-	wanted := make([]item, len(batch))
-	for i, one := range batch {
-		wanted[i] = key(one.row)
-	}
-	rows, err := r.Table.rows(ctx, wanted)
-	if err != nil {
-		return nil, err
-	}
-	for _, one := range batch {
-		if rows[one.row] != nil {
-			continue
-		}
-		moves, err := r.moves(ctx, &one)
-		if err != nil {
-			return found, err
-		}
-		if moves {
-			found = append(found, one.entry)
-		}
-	}
-	return found, nil
-}
+// rowlessKinds are the kinds of entry that move an amount which stands elsewhere too, by the operations that make them.
+var rowlessKinds = map[string]EntryKind{operationPayouts: EntryPayout, operationRefunds: EntryRefund}
 
 // moves says whether money leaves, or has left, for an operation without a row, and of what: it was made, or its message is there, which the
 // provider is called for. It may be a later one, where a loss took those before it. One that is pending without any message moves nothing;
 // made again it takes its amount again ([Restorer.Restore]).
-func (r Rowless) moves(ctx context.Context, one *recorded) (bool, error) {
-	record, err := r.Store.Get(ctx, one.key)
+func (r Rowless) moves(ctx context.Context, recordKey storage.RecordKey, entry *RowlessEntry) (bool, error) {
+	record, err := r.Store.Get(ctx, recordKey)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("payments: read record: %w", err)
-	case record == nil || record.OperationID != one.entry.Operation || record.State != storage.StatePending && !wasMade(*record):
+	case record == nil || record.OperationID != entry.Operation || record.State != storage.StatePending && !wasMade(*record):
 		return false, nil // it was not made, or is removed, or its key is another operation's by now
 	}
 	if record.State == storage.StatePending {
 		called, err := r.called(ctx, record.OperationID)
-		if one.entry.Trouble = err; err != nil || !called {
+		if entry.Trouble = err; err != nil || !called {
 			return err != nil, nil
 		}
 	}
-	one.entry.Of, one.entry.Trouble = r.of(ctx, *record)
+	entry.Of, entry.Trouble = r.of(ctx, *record)
 	return true, nil
 }
 

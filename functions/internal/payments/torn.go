@@ -85,6 +85,20 @@ func (r Restorer) accepted(ctx context.Context, stored storage.Record) (loaded s
 	return loaded, accepted, nil
 }
 
+// fits refuses what contradicts who the operator says it is of, or what the provider shows of it.
+func (b begun) fits(operation idem.OperationID, objects []Shown, told Told) error {
+	if b.view.Payout != nil {
+		if err := told.ofAccount(b.view.Payout.From); err != nil {
+			return err
+		}
+	}
+	if len(objects) == 0 {
+		return nil
+	}
+	_, err := b.shown(operation, objects)
+	return err
+}
+
 // judge refuses what must not be made whole by what the provider shows. Money that has not moved moves only where that is asked for: where
 // the provider has nothing, and where a payout was only screened.
 func (b begun) judge(operation idem.OperationID, objects []Shown, told Told) (Lost, error) {
