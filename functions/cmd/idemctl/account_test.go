@@ -321,29 +321,41 @@ func TestNoAccountIsCorrectedByRowsThatLackAPayoutOfIt(t *testing.T) {
 			d.Account(t, lambdatest.Tenant, "acct_1", 1000)
 			payout := c.begins(d, "out-17")
 			d.losesRow(payments.EntryPayout, payout)
-			for _, more := range [][]string{{"--correct", "--write"}, {"acct_1", "--tenant", lambdatest.Tenant, "--correct", "--write"}, nil} {
-				left, _ := d.compares(idemctl.ExitRefused, more...)
-				if len(left.Accounts) != 1 || left.Accounts[0].Code != codePayoutLost || !strings.Contains(left.Accounts[0].Rule, string(payout)) {
-					t.Errorf("%v: %+v", more, left)
-				}
-				d.holds(lambdatest.Tenant, "acct_1", 500)
-			}
-			d.cuts()
-			if done := d.restores(idemctl.ExitOK, "--operation", string(payout), "--write"); len(done) != 1 || done[0].Did != rowPutBack {
-				t.Errorf("%+v", done)
-			}
+			d.putsRowBack(payout, 500)
 			if agree, _ := d.compares(idemctl.ExitOK, "--correct", "--write"); len(agree.Accounts) != 0 {
 				t.Errorf("%+v, want all to agree", agree.Accounts)
 			}
-			if !c.made {
-				d.due(payout.Message(1))
-				d.deliver(payout.Message(1))
-				d.deliver(payout.Message(2))
-			}
-			d.demands(d.inspect(string(payout)), "completed delivered delivered succeeded", "nothing: it has ended")
-			d.holds(lambdatest.Tenant, "acct_1", 500)
+			d.isPaidOut(payout, c.made)
 		})
 	}
+}
+
+// putsRowBack puts the row of a payout back, whose account holds so much. Before that no comparison corrects the account.
+func (d *desk) putsRowBack(payout idem.OperationID, holds int64) {
+	d.Helper()
+	for _, more := range [][]string{nil, {"--correct", "--write"}, {"acct_1", "--tenant", lambdatest.Tenant, "--correct", "--write"}} {
+		left, _ := d.compares(idemctl.ExitRefused, more...)
+		if len(left.Accounts) != 1 || left.Accounts[0].Code != codePayoutLost || !strings.Contains(left.Accounts[0].Rule, string(payout)) {
+			d.Errorf("%v: %+v", more, left)
+		}
+		d.holds(lambdatest.Tenant, "acct_1", holds)
+	}
+	d.cuts()
+	if done := d.restores(idemctl.ExitOK, "--operation", string(payout), "--write"); len(done) != 1 || done[0].Did != rowPutBack {
+		d.Errorf("%+v", done)
+	}
+}
+
+// isPaidOut has the payout delivered, if it was not made yet, and demands that it has ended with its account debited once.
+func (d *desk) isPaidOut(payout idem.OperationID, made bool) {
+	d.Helper()
+	if !made {
+		d.due(payout.Message(1))
+		d.deliver(payout.Message(1))
+		d.deliver(payout.Message(2))
+	}
+	d.demands(d.inspect(string(payout)), "completed delivered delivered succeeded", "nothing: it has ended")
+	d.holds(lambdatest.Tenant, "acct_1", 500)
 }
 
 // rowPutBack is the outcome of missing restore where nothing but a row was written.
@@ -363,28 +375,12 @@ func TestAPayoutThatLostItsRowAndItsDebitIsDebitedOnce(t *testing.T) {
 			payout := c.begins(d, "out-17")
 			d.losesRow(payments.EntryPayout, payout)
 			d.Account(t, lambdatest.Tenant, "acct_1", 1000) // as it was before
-			for _, more := range [][]string{nil, {"--correct", "--write"}, {"acct_1", "--tenant", lambdatest.Tenant, "--correct", "--write"}} {
-				left, _ := d.compares(idemctl.ExitRefused, more...)
-				if len(left.Accounts) != 1 || left.Accounts[0].Code != codePayoutLost || !strings.Contains(left.Accounts[0].Rule, string(payout)) {
-					t.Errorf("%v: %+v", more, left)
-				}
-				d.holds(lambdatest.Tenant, "acct_1", 1000)
-			}
-			d.cuts()
-			if done := d.restores(idemctl.ExitOK, "--operation", string(payout), "--write"); len(done) != 1 || done[0].Did != rowPutBack {
-				t.Errorf("%+v", done)
-			}
+			d.putsRowBack(payout, 1000)
 			for range 2 {
 				d.compares(idemctl.ExitOK, "--correct", "--write")
 				d.holds(lambdatest.Tenant, "acct_1", 500)
 			}
-			if !c.made {
-				d.due(payout.Message(1))
-				d.deliver(payout.Message(1))
-				d.deliver(payout.Message(2))
-			}
-			d.demands(d.inspect(string(payout)), "completed delivered delivered succeeded", "nothing: it has ended")
-			d.holds(lambdatest.Tenant, "acct_1", 500)
+			d.isPaidOut(payout, c.made)
 		})
 	}
 }
