@@ -38,15 +38,16 @@ func reserved(t *testing.T, most int) instances {
 	return all
 }
 
-// post sends a request until an instance takes it, as a client does that is throttled, and returns the answer's status.
+// post sends a request until an instance takes it, as a client does that is throttled, and returns the answer's status. Where the store
+// did not answer in time, on a machine that stood, it is sent again, as the answer asks for.
 func (all instances) post(t *testing.T, tenant, key, destination string) int {
 	t.Helper()
 	event := payout(t, tenant, key, destination, "wait=20")
-	for {
+	for until := time.Now().Add(lambdatest.Patience); ; time.Sleep(10 * time.Millisecond) {
 		select {
 		case h := <-all:
-			defer func() { all <- h }()
 			raw, err := h.Invoke(t.Context(), event)
+			all <- h
 			var a answer
 			if err == nil {
 				err = json.Unmarshal(raw, &a)
@@ -54,8 +55,10 @@ func (all instances) post(t *testing.T, tenant, key, destination string) int {
 			if err != nil {
 				t.Error(err)
 			}
-			return a.StatusCode
-		case <-time.After(10 * time.Millisecond):
+			if again := a.StatusCode == http.StatusServiceUnavailable || a.StatusCode == http.StatusConflict; !again || time.Now().After(until) {
+				return a.StatusCode
+			}
+		default:
 		}
 	}
 }
@@ -88,13 +91,17 @@ func TestWaitsThatHangAreTheirTenantsAlone(t *testing.T) {
 		s.Account(t, tenant, "acct_1", 10_000_000)
 	}
 	all := reserved(t, others+asked)
+	// A round in which the calls that hang end by themselves says nothing of them. That is where a neighbour is held up by them, and where
+	// the machine stands for ten seconds: the latter does not happen time after time.
 	round := func(destination string) func() []time.Duration {
 		return func() []time.Duration {
-			took := all.answered(t, s, destination, lambdatest.Patience)
-			if took == nil {
-				t.Fatalf("not all requests are answered beside another tenant's to %s, or those do not all hang", destination)
+			for range 3 {
+				if took := all.answered(t, s, destination, lambdatest.Patience); took != nil {
+					return took
+				}
 			}
-			return took
+			t.Fatalf("not all requests are answered beside another tenant's to %s, or those do not all hang", destination)
+			return nil
 		}
 	}
 	got := lambdatest.Measure(round("iban_ok"), round("iban_hang"))
@@ -109,7 +116,8 @@ func TestWaitsThatHangAreTheirTenantsAlone(t *testing.T) {
 
 var keys atomic.Int64
 
-// send posts so many requests at once, and returns how long each took until it was answered: 201, because nothing is left to the worker.
+// send posts so many requests at once, and returns how long each took until it was answered: 201, because nothing is left to the worker
+// but what a call leaves that hung until its time was over.
 func (all instances) send(t *testing.T, tenant string, count int, destination string) []time.Duration {
 	t.Helper()
 	took := make([]time.Duration, count)
@@ -117,7 +125,8 @@ func (all instances) send(t *testing.T, tenant string, count int, destination st
 	began := time.Now()
 	for i := range took {
 		clients.Go(func() {
-			if got := all.post(t, tenant, fmt.Sprint(keys.Add(1)), destination); got != http.StatusCreated {
+			got := all.post(t, tenant, fmt.Sprint(keys.Add(1)), destination)
+			if got != http.StatusCreated && (got != http.StatusAccepted || destination != "iban_hang") {
 				t.Errorf("%s: %d, want 201", tenant, got)
 			}
 			took[i] = time.Since(began)
@@ -138,6 +147,11 @@ func (all instances) answered(t *testing.T, s *lambdatest.Stage, destination str
 	}
 	var tenants sync.WaitGroup
 	defer tenants.Wait()
+	defer func() {
+		if err := errors.Join(s.Provider.Faults(t.Context()), s.Provider.Resume(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
 	tenants.Go(func() { all.send(t, lambdatest.Tenant, others, destination) })
 	hanging := func() bool {
 		screenings, _ := s.Payouts(t)
@@ -146,7 +160,7 @@ func (all instances) answered(t *testing.T, s *lambdatest.Stage, destination str
 	if destination == "iban_hang" {
 		for until := time.Now().Add(lambdatest.Patience); !hanging(); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(until) {
-				t.Fatalf("not all of %d requests hang", others)
+				return nil
 			}
 		}
 	} else {
@@ -166,9 +180,6 @@ func (all instances) answered(t *testing.T, s *lambdatest.Stage, destination str
 			took = nil
 		}
 	case <-time.After(patience):
-	}
-	if err := errors.Join(s.Provider.Faults(t.Context()), s.Provider.Resume(t.Context())); err != nil {
-		t.Fatal(err)
 	}
 	return took
 }

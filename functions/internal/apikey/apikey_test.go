@@ -15,10 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/idem-go/idem-aws/functions/internal/apikey"
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/route"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/internal/token"
 )
 
@@ -58,7 +61,16 @@ func tapped(t *testing.T, s *lambdatest.Stage) (*line, apikey.Table) {
 		pass.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	return l, apikey.Table{Client: dynamotest.Client(server.URL), Name: s.APIKeys}
+	client := dynamotest.Client(server.URL, func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: l} })
+	return l, apikey.Table{Client: client, Name: s.APIKeys}
+}
+
+// RoundTrip implements http.RoundTripper: calls are given up only where the line holds them up.
+func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
+	if l.hangs.Load() != nil {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	return wirefault.Patient{}.RoundTrip(r)
 }
 
 // clock is what the keys read the time by.

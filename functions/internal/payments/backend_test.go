@@ -61,7 +61,7 @@ func onDynamoDB(t testing.TB, emulator string) backend {
 	t.Helper()
 	client := dynamotest.Client(dynamotest.Endpoint(t, emulator))
 	if t, ok := t.(*testing.T); ok { // a benchmark has nothing between it and the emulator
-		client = dynamotest.Client(dynamotest.Endpoint(t, emulator), lambdatest.Wire(t, &wirefault.Transport{OneAPage: true}))
+		client = dynamotest.Client(dynamotest.Endpoint(t, emulator), lambdatest.Wire(t, &wirefault.Transport{OneAPage: true, Next: wirefault.Patient{}}))
 	}
 	prefix := "payments-" + strconv.FormatInt(prefixes.Add(1), 10)
 	tables, err := dynamotest.CreateTables(t.Context(), client, prefix)

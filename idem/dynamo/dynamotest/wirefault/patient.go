@@ -1,0 +1,41 @@
+package wirefault
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+// patience is how long [Patient] waits for an answer.
+const patience = time.Minute
+
+// Patient has each request wait for its answer for up to a minute, whatever deadline its caller sets. A machine on which much
+// runs stands still for seconds now and then, and the store gives a call up after two: a test whose subject is not a time-out
+// then fails, of code that is right. A fault that lies in front of it, such as [Hang], still ends with the caller's deadline.
+type Patient struct {
+	// Next forwards requests. Default http.DefaultTransport.
+	Next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p Patient) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), patience)
+	defer cancel()
+	next := p.Next
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	response, err := next.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(response.Body) // which the context of this call would cut off
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		return nil, err
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return response, nil
+}
