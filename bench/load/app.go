@@ -60,7 +60,8 @@ func newClient(url string, options ...func(*dynamodb.Options)) *dynamodb.Client 
 	pooled := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConns, t.MaxIdleConnsPerHost = connectionsMax, connectionsMax
 	})
-	return dynamotest.Client(url, append(options, func(o *dynamodb.Options) { o.HTTPClient = sdkhttp.BufferedBody(pooled) })...)
+	pool := func(o *dynamodb.Options) { o.HTTPClient = sdkhttp.BufferedBody(pooled) }
+	return dynamotest.Client(url, append([]func(*dynamodb.Options){pool}, options...)...)
 }
 
 // app is a small service on idem, each of whose operations writes one business row:

@@ -18,6 +18,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -94,7 +95,7 @@ func deploy(t *testing.T, d *deployment) (envFile string) {
 	url := dynamotest.Endpoint(t, dynamotest.Dynoxide)
 	tables, err := createTables(t.Context(), url, "load-gateway")
 	must(t, err)
-	client := newClient(cmp.Or(d.dynamodb, url))
+	client := newClient(cmp.Or(d.dynamodb, url), wirefault.Patiently)
 	d.app, err = newApp(t.Context(), client, tables)
 	must(t, err)
 	store, err := dynamo.New(client, dynamo.Config{IdempotencyTable: tables.Idempotency, OutboxTable: tables.Outbox})

@@ -17,6 +17,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/outbox"
@@ -26,7 +27,7 @@ import (
 )
 
 // hold is how long the handler of [TestAHandlerThatRunsLongStaysAlone] runs. From a minute on its lease is the engine's default;
-// below it is a tenth of that.
+// below it is less than half of that: a machine that stands for some seconds ends no shorter one.
 var hold = flag.Duration("hold", 20*time.Second, "how long the wrapped handler runs; with -short 5 s")
 
 // A wrapped handler in a container runs many times as long as its lease. It stays alone while two processes sweep and reconcile
@@ -34,7 +35,7 @@ var hold = flag.Duration("hold", 20*time.Second, "how long the wrapped handler r
 func TestAHandlerThatRunsLongStaysAlone(t *testing.T) {
 	dynamotest.Each(t, func(t *testing.T, url string) {
 		t.Parallel()
-		client := dynamotest.Client(url)
+		client := dynamotest.Client(url, wirefault.Patiently)
 		tables, err := dynamotest.CreateTables(t.Context(), client, "long")
 		if err != nil {
 			t.Fatal(err)
@@ -120,9 +121,10 @@ func (l *long) beset() (yes bool, seen string) {
 
 // serve begins the service, whose handler writes for itself, at its end.
 func (l *long) serve() {
-	cfg := engineConfig
-	if l.hold >= time.Minute {
-		cfg = idem.Config{}
+	cfg := idem.Config{}
+	if l.hold < time.Minute {
+		cfg = engineConfig
+		cfg.ExecutionMax, cfg.CallTimeout = 10*time.Second, 2*time.Second
 	}
 	cfg.Logger = slog.New(slog.NewJSONHandler(l.log, nil))
 	var err error

@@ -7,6 +7,10 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/idem-go/idem-aws/idem/sdkhttp"
 )
 
 // patience is how long [Patient] waits for an answer.
@@ -18,6 +22,11 @@ const patience = time.Minute
 type Patient struct {
 	// Next forwards requests. Default http.DefaultTransport.
 	Next http.RoundTripper
+}
+
+// Patiently is an option of dynamodb.New and dynamotest.Client, for a client that sends its requests with [Patient].
+func Patiently(o *dynamodb.Options) {
+	o.HTTPClient = sdkhttp.BufferedBody(&http.Client{Transport: Patient{}})
 }
 
 // RoundTrip implements http.RoundTripper.
