@@ -51,8 +51,8 @@ test-fast: stack ## the checks to run while you edit: gofmt, vet, the tests of t
 test-whole: stack ## every test everywhere, for nightly runs and releases: about two hours
 	@$(STACK) test --whole
 
-flakes: stack ## the whole check again and again on the same code, each time as the next commit's would be, and which tests failed in how many runs: [RUNS=10]
-	@$(STACK) flakes --runs $(or $(RUNS),10)
+flakes: stack ## the whole check again and again on the same code, each time as the next commit's would be, and which tests failed in how many runs: [RUNS=10 FREEZE=3s, which lets processes stand for up to so long]
+	@$(STACK) flakes --runs $(or $(RUNS),10) --freeze $(or $(FREEZE),0s)
 
 test-unit: stack ## unit and store tests of every module but infra, the store's on dynoxide and DynamoDB Local
 	@$(STACK) test unit

@@ -125,19 +125,37 @@ func (d daemon) descendants() (map[int]string, error) {
 	if !d.alive() {
 		return found, nil
 	}
-	parent, err := parents()
+	all, err := descendants(d.PID)
 	if err != nil {
 		return nil, err
 	}
-	for pid := range parent {
-		for of := parent[pid]; of > 1; of = parent[of] {
-			if of != d.PID {
-				continue
+	for pid := range all {
+		if started, err := processStarted(pid); err == nil {
+			found[pid] = started
+		}
+	}
+	return found, nil
+}
+
+// process is one that runs.
+type process struct {
+	parent int
+	name   string // of its program
+}
+
+// descendants are the processes that a process has started, and those that these have started, by pid.
+func descendants(ancestor int) (map[int]process, error) {
+	all, err := processes()
+	if err != nil {
+		return nil, err
+	}
+	found := map[int]process{}
+	for pid, p := range all {
+		for of := p.parent; of > 1; of = all[of].parent {
+			if of == ancestor {
+				found[pid] = p
+				break
 			}
-			if started, err := processStarted(pid); err == nil {
-				found[pid] = started
-			}
-			break
 		}
 	}
 	return found, nil

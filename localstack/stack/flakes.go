@@ -32,8 +32,10 @@ type repetition struct {
 
 // Flakes runs the whole check so many times, one after the other, on the same code, and prints which tests failed in which run. Each
 // is the check of the next commit, so that everything has its turn, and each plays other stories. None takes go's word for a test
-// that an earlier run passed. What a run prints itself is in .local/flakes. The error is [ErrCheck] where a run failed.
-func Flakes(ctx context.Context, root string, runs int, check func(out *progress.Printer) *Check, out *progress.Printer) error {
+// that an earlier run passed. What a run prints itself is in .local/flakes. With freeze the processes of each run stand now and then, one
+// or two at a time, for half of that to all of it; which, and when, is beside what the run prints. The error is [ErrCheck] where a run
+// failed.
+func Flakes(ctx context.Context, root string, runs int, freeze time.Duration, check func(out *progress.Printer) *Check, out *progress.Printer) error {
 	folder := filepath.Join(root, flakesFolder)
 	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755)); err != nil {
 		return err
@@ -43,7 +45,7 @@ func Flakes(ctx context.Context, root string, runs int, check func(out *progress
 		var r repetition
 		name := filepath.Join(folder, fmt.Sprintf("%d.log", n+1))
 		err := out.Step(fmt.Sprintf("run %d of %d, which prints to %s", n+1, runs, name), func() (err error) {
-			r, err = repeated(ctx, root, name, n, check)
+			r, err = repeated(ctx, root, name, n, freeze, check)
 			return err
 		})
 		if err != nil {
@@ -62,7 +64,7 @@ func Flakes(ctx context.Context, root string, runs int, check func(out *progress
 }
 
 // repeated is one run.
-func repeated(ctx context.Context, root, name string, ahead int, check func(out *progress.Printer) *Check) (r repetition, err error) {
+func repeated(ctx context.Context, root, name string, ahead int, freeze time.Duration, check func(out *progress.Printer) *Check) (r repetition, err error) {
 	file, err := os.Create(name)
 	if err != nil {
 		return r, err
@@ -73,10 +75,11 @@ func repeated(ctx context.Context, root, name string, ahead int, check func(out 
 	}
 	c, began := check(progress.New(file)), time.Now()
 	c.Ahead = ahead
-	r.err = c.Run(ctx, AllParts()...)
+	err = frozen(ctx, freeze, uint64(ahead), strings.TrimSuffix(name, ".log")+".frozen", func() { r.err = c.Run(ctx, AllParts()...) })
 	r.took, r.tally = time.Since(began), c.tally
-	r.failed, err = failedIn(filepath.Join(root, eventsFolder))
-	return r, err
+	var unread error
+	r.failed, unread = failedIn(filepath.Join(root, eventsFolder))
+	return r, errors.Join(err, unread)
 }
 
 // forgetResults has go test run again what it has seen pass: of the same code it would only say so.

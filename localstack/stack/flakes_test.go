@@ -60,7 +60,7 @@ func TestEachRunIsTheCheckOfTheNextCommit(t *testing.T) {
 	root, told := t.TempDir(), bytes.Buffer{}
 	git(t, root, "init", "--quiet")
 	var checks []*Check
-	err := Flakes(t.Context(), root, turns, func(out *progress.Printer) *Check {
+	err := Flakes(t.Context(), root, turns, 0, func(out *progress.Printer) *Check {
 		checks = append(checks, &Check{Root: root, Out: out})
 		return checks[len(checks)-1]
 	}, progress.New(&told))

@@ -41,13 +41,13 @@ func processStat(pid int) ([][]byte, error) {
 	return fields, nil
 }
 
-// parents returns the parent of every process.
-func parents() (map[int]int, error) {
+// processes returns every process by its pid.
+func processes() (map[int]process, error) {
 	found, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil, err
 	}
-	parent := make(map[int]int, len(found))
+	all := make(map[int]process, len(found))
 	for _, path := range found {
 		pid, err := strconv.Atoi(filepath.Base(path))
 		if err != nil {
@@ -57,9 +57,15 @@ func parents() (map[int]int, error) {
 		if err != nil {
 			continue // it has ended meanwhile
 		}
-		if parent[pid], err = strconv.Atoi(string(fields[parentField])); err != nil {
+		parent, err := strconv.Atoi(string(fields[parentField]))
+		if err != nil {
 			return nil, fmt.Errorf("parent of process %d: %w", pid, err)
 		}
+		name, err := os.ReadFile(filepath.Join(path, "comm"))
+		if err != nil {
+			continue
+		}
+		all[pid] = process{parent, string(bytes.TrimSpace(name))}
 	}
-	return parent, nil
+	return all, nil
 }

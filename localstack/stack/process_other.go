@@ -22,19 +22,22 @@ func processStarted(pid int) (string, error) {
 	return strings.TrimSpace(started), nil
 }
 
-// parents returns the parent of every process.
-func parents() (map[int]int, error) {
-	output, err := exec.Command("ps", "-axo", "pid=,ppid=").Output()
+// processes returns every process by its pid.
+func processes() (map[int]process, error) {
+	output, err := exec.Command("ps", "-axo", "pid=,ppid=,comm=").Output()
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
-	parent := map[int]int{}
+	all := map[int]process{}
 	for line := range strings.Lines(string(output)) {
-		var pid, of int
-		if _, err := fmt.Sscan(line, &pid, &of); err != nil {
+		var (
+			pid int
+			one process
+		)
+		if _, err := fmt.Sscan(line, &pid, &one.parent, &one.name); err != nil {
 			return nil, fmt.Errorf("list processes: %q: %w", line, err)
 		}
-		parent[pid] = of
+		all[pid] = one
 	}
-	return parent, nil
+	return all, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -148,7 +149,8 @@ func (s call) check(out *progress.Printer, whole bool) *stack.Check {
 }
 
 type flakesCommand struct {
-	Runs int `default:"10" help:"How often to run them."`
+	Runs   int           `default:"10" help:"How often to run them."`
+	Freeze time.Duration `default:"0s" help:"Let processes of the runs stand for half of this time to all of it, one or two at once, all the time: an overloaded machine. 0 lets none."`
 }
 
 // Run fails where a run of the checks does.
@@ -157,7 +159,7 @@ func (c flakesCommand) Run(s call) error {
 	if err := os.Setenv("GOFLAGS", os.Getenv("GOFLAGS")+" -count=1"); err != nil {
 		return err
 	}
-	return stack.Flakes(s.ctx, s.root, c.Runs, func(out *progress.Printer) *stack.Check { return s.check(out, false) }, s.out)
+	return stack.Flakes(s.ctx, s.root, c.Runs, c.Freeze, func(out *progress.Printer) *stack.Check { return s.check(out, false) }, s.out)
 }
 
 type lintAllCommand struct{}
