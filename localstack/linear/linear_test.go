@@ -26,6 +26,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/outbox"
@@ -68,7 +69,7 @@ var services atomic.Int64
 
 func newService(t *testing.T, kind idem.Kind, breaks broken) service {
 	t.Helper()
-	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Dynoxide))
+	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Dynoxide), wirefault.Patiently)
 	shared.once.Do(func() {
 		shared.tables, shared.err = dynamotest.CreateTables(context.WithoutCancel(t.Context()), client, "linear")
 	})
