@@ -74,7 +74,7 @@ var mayImport = map[string][]string{
 	"idem/operator/auditlog":        {"idem", "idem/dynamo/schema", "idem/operator"},
 	"idem/operator/memlog":          {"idem/operator"},
 	"idem/operator/console":         {"idem", "idem/operator", "idem/outbox", "idem/storage"},
-	"idem/operator/awsctl":          {"idem", "idem/dynamo", "idem/dynamo/schema", "idem/lambdaapp", "idem/lambdaapp/environment", "idem/operator", "idem/operator/auditlog", "idem/operator/console", "idem/operator/idemctl", "idem/outbox", "idem/outbox/sqsqueue", "idem/seal", "idem/seal/awskms", "idem/seal/tablekeys", "idem/storage"},
+	"idem/operator/awsctl":          {"idem", "idem/dynamo", "idem/dynamo/schema", "idem/internal/timers", "idem/lambdaapp", "idem/lambdaapp/environment", "idem/operator", "idem/operator/auditlog", "idem/operator/console", "idem/operator/idemctl", "idem/outbox", "idem/outbox/sqsqueue", "idem/seal", "idem/seal/awskms", "idem/seal/tablekeys", "idem/storage"},
 	"idem/operator/idemctl":         {"idem", "idem/conform", "idem/operator", "idem/operator/console", "idem/outbox", "idem/scaffold", "idem/storage"},
 	"idem/cmd/idemctl":              {"idem/operator/idemctl"},
 	"idem/scaffold":                 {},
