@@ -74,17 +74,17 @@ var mayImport = map[string][]string{
 	"idem/operator/auditlog":        {"idem", "idem/dynamo/schema", "idem/operator"},
 	"idem/operator/memlog":          {"idem/operator"},
 	"idem/operator/console":         {"idem", "idem/operator", "idem/outbox", "idem/storage"},
-	"idem/operator/awsctl":          {"idem", "idem/dynamo", "idem/dynamo/schema", "idem/lambdaapp", "idem/lambdaapp/environment", "idem/operator", "idem/operator/auditlog", "idem/operator/console", "idem/operator/idemctl", "idem/outbox", "idem/outbox/sqsqueue", "idem/seal", "idem/seal/awskms", "idem/seal/tablekeys", "idem/storage"},
+	"idem/operator/awsctl":          {"idem", "idem/dynamo", "idem/dynamo/schema", "idem/internal/timers", "idem/lambdaapp", "idem/lambdaapp/environment", "idem/operator", "idem/operator/auditlog", "idem/operator/console", "idem/operator/idemctl", "idem/outbox", "idem/outbox/sqsqueue", "idem/seal", "idem/seal/awskms", "idem/seal/tablekeys", "idem/storage"},
 	"idem/operator/idemctl":         {"idem", "idem/conform", "idem/operator", "idem/operator/console", "idem/outbox", "idem/scaffold", "idem/storage"},
 	"idem/cmd/idemctl":              {"idem/operator/idemctl"},
 	"idem/scaffold":                 {},
 
-	"idem/dynamo/dynamotest/wirefault": {"internal/refusal"},
+	"idem/dynamo/dynamotest/wirefault": {"idem/sdkhttp", "internal/refusal"},
 	"idem/sim":                         {"idem", "idem/canonical", "idem/memstore", "idem/outbox", "idem/storage", "idem/storetest/faulty"},
 }
 
 // mayUseAWS lists the packages that may import AWS modules; the core and its logic stay free of them.
-var mayUseAWS = []string{"idem/quota/dynamoquota", "idem/dynamo", "idem/dynamo/dynamotest", "idem/awslambda", "idem/lambdaapp", "idem/outbox/sqsqueue", "idem/operator/auditlog", "idem/operator/awsctl", "idem/sdkhttp", "idem/seal/awskms", "idem/seal/tablekeys"}
+var mayUseAWS = []string{"idem/quota/dynamoquota", "idem/dynamo", "idem/dynamo/dynamotest", "idem/dynamo/dynamotest/wirefault", "idem/awslambda", "idem/lambdaapp", "idem/outbox/sqsqueue", "idem/operator/auditlog", "idem/operator/awsctl", "idem/sdkhttp", "idem/seal/awskms", "idem/seal/tablekeys"}
 
 // testSupport lists the packages that only tests use.
 var testSupport = []string{"idem/protocol/check", "idem/storetest", "idem/storetest/sequences", "idem/idemtest", "idem/sim", "idem/dynamo/dynamotest", "idem/dynamo/dynamotest/wirefault"}

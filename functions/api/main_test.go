@@ -131,7 +131,7 @@ func TestSamplePayoutThatIsNotFinishedInline(t *testing.T) {
 	if err := json.Unmarshal([]byte(left.Body), &accepted); err != nil || left.StatusCode != 202 || left.header("Location") != "/v1/operations/"+accepted.Operation {
 		t.Errorf("%+v, %v", left, err)
 	}
-	if sent := s.Queues.WakeUps(); len(sent) != 1 || sent[0].Body != `{"message":"`+accepted.Operation+`.2"}` || sent[0].DelaySeconds < 19 {
+	if sent := s.Queues.WakeUps(); len(sent) != 1 || sent[0].Body != `{"message":"`+accepted.Operation+`.2"}` || sent[0].DelaySeconds < 10 {
 		t.Errorf("queue of wake-ups %+v", sent)
 	}
 	if screenings, payouts := s.Payouts(t); len(screenings) != 1 || len(payouts) != 0 {

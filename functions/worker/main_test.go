@@ -93,7 +93,7 @@ func TestProviderThatIsBusyFailsNoRecord(t *testing.T) {
 	none(t, failures(t, h, a.Stream))
 	a.Want(t, storage.MessagePending, storage.StatePending, payments.StatusPending, 0)
 	sent := s.Queues.WakeUps()
-	if len(sent) != 1 || sent[0].Body != `{"message":"`+string(a.Message.ID)+`"}` || sent[0].DelaySeconds < 19 || sent[0].DelaySeconds > 20 {
+	if len(sent) != 1 || sent[0].Body != `{"message":"`+string(a.Message.ID)+`"}` || sent[0].DelaySeconds < 10 || sent[0].DelaySeconds > 20 {
 		t.Errorf("queue of wake-ups %+v", sent)
 	}
 	none(t, failures(t, h, a.Queue)) // early: it is not due

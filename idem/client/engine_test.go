@@ -107,10 +107,10 @@ func (w *world) ended(got clients.Result, code string, unknown bool) {
 	}
 }
 
-// eventually waits for another process or goroutine.
+// eventually waits a minute for another process or goroutine.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for range 2000 {
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); {
 		if is() {
 			return
 		}

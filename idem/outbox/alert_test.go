@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -220,26 +221,28 @@ func (hanging) Bury(ctx context.Context, _ outbox.DeadLetter) error {
 
 // A dead-letter queue that hangs holds up no message that is due, and its dead message is told of by the log.
 func TestDeadLettersThatHangHoldUpNobody(t *testing.T) {
-	w, id := deceased(t, "attempts over, a call open", true)
-	short := outbox.Config{Now: w.clock.Now, Random: w.mint.Random, Pause: w.clock.Pause, StoreTimeout: 500 * time.Millisecond, Logger: slog.New(slog.NewJSONHandler(w.log, nil))}
-	topics, err := outbox.NewTopics(short, outbox.Topic{Name: topicName, Call: w.provider.call, Settle: settle, AttemptsMax: 3})
-	w.ok(err)
-	worker, err := outbox.NewWorker(w.store, topics, w.queue, hanging{})
-	w.ok(err)
-	runner, err := outbox.NewRunner(worker, nil, nil)
-	w.ok(err)
-	w.accept()
-	w.clock.Add(time.Minute)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	did, err := runner.Sweep(ctx)
-	w.ok(err)
-	if did.Messages.Offered != 1 || did.Messages.Reminded != 1 || w.logged("outbox.dead") != 1 || w.logged("outbox.dead_letter_lost") != 1 {
-		t.Errorf("%+v, %d alarms, %d letters lost", did.Messages, w.logged("outbox.dead"), w.logged("outbox.dead_letter_lost"))
-	}
-	if m := w.message(id); !m.SweepAt.After(w.clock.Now()) {
-		t.Errorf("to be told of again at %v", m.SweepAt)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w, id := deceased(t, "attempts over, a call open", true)
+		short := outbox.Config{Now: w.clock.Now, Random: w.mint.Random, Pause: w.clock.Pause, StoreTimeout: 500 * time.Millisecond, Logger: slog.New(slog.NewJSONHandler(w.log, nil))}
+		topics, err := outbox.NewTopics(short, outbox.Topic{Name: topicName, Call: w.provider.call, Settle: settle, AttemptsMax: 3})
+		w.ok(err)
+		worker, err := outbox.NewWorker(w.store, topics, w.queue, hanging{})
+		w.ok(err)
+		runner, err := outbox.NewRunner(worker, nil, nil)
+		w.ok(err)
+		w.accept()
+		w.clock.Add(time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		did, err := runner.Sweep(ctx)
+		w.ok(err)
+		if did.Messages.Offered != 1 || did.Messages.Reminded != 1 || w.logged("outbox.dead") != 1 || w.logged("outbox.dead_letter_lost") != 1 {
+			t.Errorf("%+v, %d alarms, %d letters lost", did.Messages, w.logged("outbox.dead"), w.logged("outbox.dead_letter_lost"))
+		}
+		if m := w.message(id); !m.SweepAt.After(w.clock.Now()) {
+			t.Errorf("to be told of again at %v", m.SweepAt)
+		}
+	})
 }
 
 // A decline of which nobody knows the attempt is kept beside what the message is: when that dies of something else it is told so,

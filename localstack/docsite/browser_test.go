@@ -55,7 +55,7 @@ func newBrowser(t *testing.T, site string) *browser {
 	b := &browser{T: t, site: httptest.NewServer(http.FileServer(http.Dir(site)))}
 	t.Cleanup(b.site.Close)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WindowSize(1280, 900),
-		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"))
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"), chromedp.WSURLReadTimeout(patience))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium refuses root with it
 	}

@@ -56,6 +56,7 @@ var (
 	ofBalances    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "Account|APayment"}}
 	ofCutOvers    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "CutOver"}}
 	ofLosses      = []Tests{{Packages: "./functions/internal/drift ./functions/internal/drift/hourly", Run: "^TestWhat|Redriven|HoweverLate"}}
+	ofClocks      = []Tests{{Packages: "./idem/operator/awsctl", Run: "ComesLate|ClockIsOff"}}
 	ofRestores    = []Tests{{Packages: "./idem/operator/awsctl", Run: "^TestARestore"}}
 	ofMiddles     = []Tests{{Packages: "./functions/internal/payments", Run: "TornInItsMiddle|TornEnd|GivenUpPayout|ShowsAsDeclined|ATornPayout|ReleasedByHand|FinishedPayout|TornMessage|ItsNextMessage"}}
 	ofAPIKeys     = []Tests{{Packages: "./functions/internal/apikey"}}
@@ -101,6 +102,7 @@ func Listed() []Mutant {
 		of(ofMiddleware, comparisons),
 		of(ofScope, bounds),
 		of(ofFront, fronts),
+		of(ofClocks, clocks),
 		of(ofOperator, stories),
 		of(ofStore, wires),
 		of(ofQueue, holds),

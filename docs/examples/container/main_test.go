@@ -36,7 +36,8 @@ func TestMain(m *testing.M) {
 // again, and the customer gets its answer.
 func TestACallOfAProcessThatIsKilledIsChargedOnce(t *testing.T) {
 	w := newWorld(t)
-	first := w.start()
+	// Longer than a machine stands still: the call must not end before its process does, nor the claim before the retry comes.
+	first := w.start("-claim-lease=20s", "-call-timeout=15s")
 	w.hangs()
 	broken := w.pay(first, "order-1")
 	w.calls(1)
@@ -229,7 +230,7 @@ func (w *world) calls(want int) {
 
 func (w *world) until(what string, happened func() bool) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(w.Context(), 2*time.Minute)
 	defer cancel()
 	for !happened() {
 		select {

@@ -32,6 +32,8 @@ type screen struct {
 	address string
 	// complaints are what the browser wrote into its console: what the page's policy forbids, and scripts that fail.
 	complaints chan string
+	// acts are the clicks and typings of a person.
+	acts int
 }
 
 // newScreen starts `idemctl console`, and a browser that has opened the address it prints.
@@ -55,7 +57,8 @@ func (d *desk) newScreen(args ...string) *screen {
 		}
 	})
 
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WindowSize(1100, 900))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WindowSize(1100, 900),
+		chromedp.WSURLReadTimeout(patience))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium refuses root with it
 	}
@@ -76,7 +79,7 @@ func (d *desk) newScreen(args ...string) *screen {
 	return s
 }
 
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 func (s *screen) do(steps ...chromedp.Action[chromedp.Void]) {
 	s.Helper()
@@ -88,11 +91,18 @@ func (s *screen) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// link follows the first link, or presses the first button, with the text.
+// press follows the first link, or presses the first button, with the text.
 func (s *screen) press(text string) {
 	s.Helper()
+	s.acts++
 	xpath := fmt.Sprintf(`//main//*[self::a or self::button][contains(normalize-space(.), %q)]`, text)
 	s.do(chromedp.Click(xpath))
+}
+
+func (s *screen) types(selector, text string) {
+	s.Helper()
+	s.acts++
+	s.do(chromedp.SendKeys(chromedp.CSS(selector), text))
 }
 
 func (s *screen) waits(selector string) {
@@ -171,8 +181,8 @@ func (d *desk) lost(key string) idem.OperationID {
 	return id
 }
 
-// A payment that nobody knows the outcome of is found, understood, and resolved, by what the provider shows, in less than a
-// minute, with the audit log written and nothing charged again.
+// A payment that nobody knows the outcome of is found, understood, and resolved, by what the provider shows, with five clicks and one
+// reason, with the audit log written and nothing charged again.
 func TestBrowserResolvesAnUnknownPayment(t *testing.T) {
 	d := newDesk(t)
 	id := d.lost("order-18")
@@ -189,7 +199,7 @@ func TestBrowserResolvesAnUnknownPayment(t *testing.T) {
 	}
 	s.documented("console-operation")
 	s.press("Resolve with this as evidence")
-	s.do(chromedp.SendKeys(chromedp.CSS("#reason"), "ticket 17: the provider has the charge"))
+	s.types("#reason", "ticket 17: the provider has the charge")
 	s.press("Show what would be done")
 	s.waits("#will")
 	s.documented("console-confirm")
@@ -201,8 +211,9 @@ func TestBrowserResolvesAnUnknownPayment(t *testing.T) {
 	if text := s.text("#summary"); !strings.Contains(text, "It is completed. Every retry gets the stored answer, status 201.") {
 		t.Errorf("the summary is %q", text)
 	}
-	if took := time.Since(begun); took > time.Minute {
-		t.Errorf("it took %s", took)
+	t.Logf("%d clicks and typings in %s", s.acts, time.Since(begun))
+	if s.acts > 6 {
+		t.Errorf("a person has %d clicks and typings to do", s.acts)
 	}
 	s.picture("operation-resolved")
 	d.demands(d.inspect(string(id)), "completed delivered succeeded", "nothing")
@@ -233,7 +244,7 @@ func TestBrowserFollowsWhatHappensAndKeepsTheFence(t *testing.T) {
 		t.Errorf("the summary is %q", text)
 	}
 	s.press("Resolve with this as evidence")
-	s.do(chromedp.SendKeys(chromedp.CSS("#reason"), "too late"))
+	s.types("#reason", "too late")
 	s.press("Show what would be done")
 	s.do(chromedp.WaitVisible(`//h1[contains(., "out of date")]`))
 	if text := s.text("main"); !strings.Contains(text, string(seen)) || !strings.Contains(text, "declined.1.") {

@@ -1,8 +1,10 @@
 package awsctl_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -118,6 +120,45 @@ func TestALaptopWhoseClockIsOffChangesNothing(t *testing.T) {
 	}
 	d.aws.HTTPClient = dated{}
 	d.exits(idemctl.ExitOK, set...)
+}
+
+// lagging answers as from another time. The first answers to who asks for the time were written by `lag` before they come.
+type lagging struct {
+	by, lag time.Duration
+	late    int
+}
+
+func (l *lagging) Do(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if l.late == 0 || !bytes.Contains(body, []byte(`"clock"`)) {
+		return dated{l.by}.Do(r)
+	}
+	l.late--
+	time.Sleep(600 * time.Millisecond) // which stands for the whole of lag
+	return dated{l.by - l.lag}.Do(r)
+}
+
+// An answer that comes late makes a clock look ahead by as much: one that is right is not refused for that, and one that is behind does
+// not pass for right.
+func TestAnAnswerThatComesLateDoesNotTellTheTime(t *testing.T) {
+	d := deploy(t)
+	for name, c := range map[string]struct {
+		transport lagging
+		want      int
+	}{
+		"the clock is right":                       {lagging{late: 2}, idemctl.ExitOK},
+		"the clock is behind by as much":           {lagging{by: 10 * time.Second, late: 1}, idemctl.ExitRefused},
+		"the clock is ahead, and all answers late": {lagging{by: -10 * time.Second, late: 9}, idemctl.ExitRefused},
+	} {
+		c.transport.lag = 10 * time.Second
+		d.aws.HTTPClient = &c.transport
+		t.Log(name)
+		d.exits(c.want, "refuse-before", "set", time.Now().Add(-time.Hour).Format(time.RFC3339), "--reason", "ticket 17", "--actor", "ada", "--write")
+	}
 }
 
 // Each variable that is wrong is named, and exits as a mistake of the command line.

@@ -201,13 +201,26 @@ func (c clauseTest) panics(t *testing.T) {
 
 func (c clauseTest) deadline(t *testing.T) {
 	before := c.payments.runs.Load()
-	ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
-	defer cancel()
-	c.client.Pay(ctx, c.name+"/late", c.request()).refused(t, codes.DeadlineExceeded, "idempotency_no_time")
+	c.late(t).refused(t, codes.DeadlineExceeded, "idempotency_no_time")
 	if ran := c.payments.runs.Load() - before; ran != 0 {
 		t.Errorf("%d runs", ran)
 	}
 	c.pay(t, "late", c.request()).executed(t)
+}
+
+// late is how the server answers a call that has less time than an execution needs. Where the machine stands still for so long it is
+// the client that gives the call up: then it is made again.
+func (c clauseTest) late(t *testing.T) (a Answer) {
+	for range 5 {
+		ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+		a = c.client.Pay(ctx, c.name+"/late", c.request())
+		over := ctx.Err() != nil
+		cancel()
+		if !over || len(a.Status.Details()) > 0 {
+			break
+		}
+	}
+	return a
 }
 
 func (c clauseTest) hangsUp(t *testing.T) {
