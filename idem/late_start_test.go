@@ -13,6 +13,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -200,6 +201,29 @@ func TestADuplicateThatGetsItsKeyLateGivesItBack(t *testing.T) {
 	}
 	if started == 0 || late == 0 {
 		t.Errorf("%d duplicates started, %d were late: the test shows one side only", started, late)
+	}
+}
+
+// The same clause where the store throttles what gives the key back: it is sent again while there is time. Left in progress, the key of a
+// handler that never started would be unknown once its lease was over.
+func TestAKeyThatWasGotLateIsGivenBackDespiteThrottles(t *testing.T) {
+	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindWrapped} {
+		t.Run(string(kind), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				orders := w.register(idem.Operation{Kind: kind})
+				store.On(faulty.Insert, 1, replyAfter(2800*time.Millisecond))
+				for n := 1; n <= 7; n++ { // one more than any other write is throttled for
+					store.On(faulty.Update, n, faulty.Refuse(storage.ErrThrottled))
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // of which a handler has 3 s
+				defer cancel()
+				if _, err := orders.Do(ctx, request("{}"), w.effect(201, "too late")); !errors.Is(err, idem.ErrNoTime) {
+					t.Fatalf("%v, want ErrNoTime", err)
+				}
+				w.want(w.do(orders, request("{}"), w.effect(201, "done")), idem.OutcomeExecuted, 201, "done")
+			})
+		})
 	}
 }
 
