@@ -140,6 +140,8 @@ var executions = []Mutant{
 	{Name: "an observed request without time has no record", File: "idem/protocol/acquire.go", Old: "	if c.runsAnyway() {\n		return now", New: "	if c.runsAnyway() && false {\n		return now"},
 	{Name: "what is asked beside an execution takes the time of its answer", File: "idem/engine.go", Old: "	until := protocol.PlanOf(began, end, &c).ReplyUntil()\n", New: "	plan := protocol.PlanOf(began, end, &c)\n	until := plan.StoreUntil + plan.AnswerMargin\n"},
 	{Name: "the pause before a handler runs again takes its time", File: "idem/run.go", Old: "	pause.Until -= x.machine.Plan.WorkLeast(&x.cfg) // that", New: "	_ = x.machine.Plan.WorkLeast(&x.cfg) // that"},
+	{Name: "a handler starts however long its process was frozen before it", File: "idem/run.go", Old: "	if x.slept(until) { // and", New: "	if x.slept(until) && false { // and"},
+	{Name: "a freeze after the clock was read gives a handler more time", File: "idem/run.go", Old: "	watch := timers.Begin()\n	return watch.Deadline(translation.SpanOf(a.Until - x.now()))\n", New: "	left := translation.SpanOf(a.Until - x.now())\n	watch := timers.Begin()\n	return watch.Deadline(left)\n"},
 	{Name: "a store that hangs is a client that hung up", File: "idem/event.go", Old: "	case errors.Is(err, context.Canceled) && timers.Cancelled(ctx):", New: "	case errors.Is(err, context.Canceled) || timers.Cancelled(ctx):"},
 	{Name: "a release that had no reply is told to have changed nothing", File: "idem/change.go", Old: "		if c.unheard != nil {\n", New: "		if c.unheard != nil && false {\n"},
 	{Name: "a stored response takes the time of its answer", File: "idem/answer.go", Old: "x.within(x.machine.ReadUntil(x.now(), &x.cfg))", New: "x.engine.cfg.CallTimeout"},
