@@ -754,6 +754,41 @@ func TestAFreezeAfterTheClockWasReadGivesAHandlerNoTime(t *testing.T) {
 	}
 }
 
+// leaving is an inline delivery that leaves each message to a worker, and is told until when it may go on.
+type leaving struct {
+	idem.InlineDelivery
+	left func(context.Context)
+}
+
+func (leaving) Leaves(storage.Message) bool                   { return true }
+func (l leaving) Left(ctx context.Context, _ storage.Message) { l.left(ctx) }
+
+// The same of an inline delivery: it ends when nothing may be written for the request any more.
+func TestAFreezeAfterTheClockWasReadGivesAnInlineDeliveryNoTime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		frozen, told, began := false, false, time.Now()
+		w.engineOf(store, idem.Config{Now: func() time.Time {
+			read := time.Now()
+			if frozen {
+				time.Sleep(time.Second)
+			}
+			return read
+		}})
+		orders := w.register(idem.Operation{Kind: idem.KindDeferred, Inline: leaving{left: func(ctx context.Context) {
+			told = true
+			if end, bounded := ctx.Deadline(); !bounded || end.Sub(began) > 24500*time.Millisecond {
+				t.Errorf("it may go on until %v after its request began, want 24.5 s", end.Sub(began))
+			}
+		}}})
+		store.On(faulty.Commit, 1, faulty.After(func(error) { frozen = true }))
+		w.want(w.do(orders, request("{}"), w.handler(202)), idem.OutcomeExecuted, 202, "1")
+		if !told {
+			t.Error("no delivery was told")
+		}
+	})
+}
+
 // busting runs f with an operation whose record is completed, and nothing else came of it.
 func busting(t *testing.T, f func(*world, *faulty.Store, *idem.Registered, idem.OperationID)) {
 	t.Helper()

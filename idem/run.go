@@ -29,7 +29,7 @@ func (x *execution) start(ctx context.Context, a protocol.Action, handler Handle
 	if x.pauseFirst(ctx, pause) != nil {
 		return protocol.Input{}
 	}
-	until := x.handlerEnds(a)
+	until := x.ends(a.Until)
 	row := x.incarnation(x.machine.Held.Op)
 	tx := x.newTx(row, int(x.machine.Runs))
 	x.run = run{tx: tx, running: &running{now: x.engine.cfg.Now, execution: Execution{
@@ -50,12 +50,6 @@ func (x *execution) start(ctx context.Context, a protocol.Action, handler Handle
 	}
 	response, err := serve(handling, handler, tx)
 	return x.handled(ctx, response, err)
-}
-
-// handlerEnds is when the handler's context ends. A process that is frozen once it has read its clock has that much less time.
-func (x *execution) handlerEnds(a protocol.Action) time.Time {
-	watch := timers.Begin()
-	return watch.Deadline(translation.SpanOf(a.Until - x.now()))
 }
 
 // slept says that the process was frozen since its machine found that there was time enough for a handler. Half of that is enough here:

@@ -253,11 +253,12 @@ func (x *delivery) waited(until time.Time) {
 
 // deadline is the context's by the injected clock, 0 for none: the context's own is in the platform's time.
 func (x *delivery) deadline(ctx context.Context) protocol.Instant {
+	now := x.now() // first: what a freeze takes, it takes from the delivery
 	left, bounded := remaining(ctx)
 	if !bounded {
 		return 0
 	}
-	return translation.InstantOf(x.now().Add(left))
+	return translation.InstantOf(now.Add(left))
 }
 
 func (x *delivery) read(ctx context.Context) (protocol.Input, error) {
