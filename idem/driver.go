@@ -116,6 +116,12 @@ func (d *driver) now() protocol.Instant {
 	return d.clock
 }
 
+// ends is when a context ends that lasts until then. A process that is frozen once it has read its clock has that much less time.
+func (d *driver) ends(until protocol.Instant) time.Time {
+	watch := timers.Begin()
+	return watch.Deadline(translation.SpanOf(until - d.now()))
+}
+
 // see keeps a stored record and returns what the machine judges of it. What this release can't judge ends the machine.
 func (d *driver) see(r *storage.Record) protocol.Record {
 	if d.seen = r; r == nil || d.tenant != "" && r.Tenant != d.tenant {

@@ -49,7 +49,7 @@ func (x *execution) carried(say protocol.Say) *storage.Message {
 // answers with the end that it leads to. Its own goes on only where the store is known to have the claim. Trouble on the
 // way changes nothing about what is committed: the 202 stands, and a worker finishes.
 func (x *execution) carryOn(ctx context.Context, say protocol.Say, accepted *Result) *Result {
-	ctx, cancel := context.WithTimeout(ctx, translation.SpanOf(x.machine.Plan.StoreUntil-x.now()))
+	ctx, cancel := context.WithDeadline(ctx, x.ends(x.machine.Plan.StoreUntil))
 	defer cancel()
 	var end *storage.RecordEnd
 	var err error

@@ -13,6 +13,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -127,6 +128,69 @@ func TestAHandlerThatLostItsLockStartsAgainOnlyWithTime(t *testing.T) {
 	}
 }
 
+// The same clause for a process that is frozen in the pause before the handler runs again: its time may be over then.
+func TestAHandlerThatIsFrozenBeforeItStartsAgainDoesNotStart(t *testing.T) {
+	for _, op := range kinds {
+		op.Policy = idem.Stripe()
+		t.Run(fmt.Sprintf("%s read first %v", op.Kind, op.ReadFirst), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				w.engineOf(store, idem.Config{Pause: func(context.Context, time.Duration) error {
+					time.Sleep(22 * time.Second) // of which a handler has 21.5
+					return nil
+				}})
+				orders := w.register(op)
+				_, err := orders.Do(t.Context(), request("{}"), func(ctx context.Context, tx *idem.Tx) (idem.Response, error) {
+					if tx.Attempt() > 1 {
+						t.Errorf("the handler starts again with %v left", timeLeft(ctx))
+					}
+					tx.Write(memstore.Write{Key: "version", Condition: func([]byte) bool { return false }, Failure: idem.Retry()})
+					return idem.Response{Status: 201}, ctx.Err()
+				})
+				if !errors.Is(err, idem.ErrNoTime) {
+					t.Errorf("%v, want ErrNoTime", err)
+				}
+				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
+			})
+		})
+	}
+}
+
+// The same clause for a process that is frozen with its lease at hand. Meanwhile others may have proven that nothing was there, and executed:
+// a handler that started all the same would do it again.
+func TestAHandlerThatIsFrozenBeforeItStartsDoesNotStart(t *testing.T) {
+	ops := []idem.Operation{{Kind: idem.KindAtomic}, {Kind: idem.KindAtomic, ReadFirst: true}, {Kind: idem.KindWrapped}, {Kind: idem.KindWrapped, Policy: idem.Observe(idem.IETF())}}
+	for _, op := range ops {
+		t.Run(fmt.Sprintf("%s read first %v observed %v", op.Kind, op.ReadFirst, op.Policy.Observe), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				freezes := false
+				w.engineOf(store, idem.Config{Now: func() time.Time {
+					read := time.Now()
+					if freezes {
+						freezes = false
+						time.Sleep(time.Hour)
+					}
+					return read
+				}})
+				store.On(faulty.Insert, 1, faulty.After(func(error) { freezes = true }))
+				_, err := w.register(op).Do(t.Context(), request("{}"), w.effect(201, "an hour late"))
+				if !errors.Is(err, idem.ErrNoTime) {
+					t.Errorf("%v, want ErrNoTime", err)
+				}
+				w.ran(0)
+				w.engineOf(store, idem.Config{})
+				again := w.do(w.register(idem.Operation{Kind: op.Kind}), request("{}"), w.effect(201, "done"))
+				if op.Policy.Observe { // package middleware has run it all the same
+					w.want(again, idem.OutcomeUnknown, 0, "")
+					return
+				}
+				w.want(again, idem.OutcomeExecuted, 201, "done")
+			})
+		})
+	}
+}
+
 // A short time, too, has a pause before the handler runs again: what lost its lock loses it again where nobody waits.
 func TestAHandlerThatLostItsLockWaitsInAShortTimeToo(t *testing.T) {
 	const deadline = time.Second // of which a handler has half, and at least a quarter from its start on
@@ -200,6 +264,29 @@ func TestADuplicateThatGetsItsKeyLateGivesItBack(t *testing.T) {
 	}
 	if started == 0 || late == 0 {
 		t.Errorf("%d duplicates started, %d were late: the test shows one side only", started, late)
+	}
+}
+
+// The same clause where the store throttles what gives the key back: it is sent again while there is time. Left in progress, the key of a
+// handler that never started would be unknown once its lease was over.
+func TestAKeyThatWasGotLateIsGivenBackDespiteThrottles(t *testing.T) {
+	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindWrapped} {
+		t.Run(string(kind), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				orders := w.register(idem.Operation{Kind: kind})
+				store.On(faulty.Insert, 1, replyAfter(2800*time.Millisecond))
+				for n := 1; n <= 7; n++ { // one more than any other write is throttled for
+					store.On(faulty.Update, n, faulty.Refuse(storage.ErrThrottled))
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // of which a handler has 3 s
+				defer cancel()
+				if _, err := orders.Do(ctx, request("{}"), w.effect(201, "too late")); !errors.Is(err, idem.ErrNoTime) {
+					t.Fatalf("%v, want ErrNoTime", err)
+				}
+				w.want(w.do(orders, request("{}"), w.effect(201, "done")), idem.OutcomeExecuted, 201, "done")
+			})
+		})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -688,6 +689,102 @@ func TestAFreezeAfterTheClockWasReadEndsTheTry(t *testing.T) {
 		w.do(orders, request("{}"), w.handler(201))
 		if seen < 2 {
 			t.Errorf("%d writes were seen", seen)
+		}
+	})
+}
+
+// The same of a handler: a process that is frozen after it has read its clock gives its handler no more time. A handler whose lease is
+// renewed, and whose caller has no deadline, has until the end of the last lease that the store has confirmed.
+func TestAFreezeAfterTheClockWasReadGivesAHandlerNoTime(t *testing.T) {
+	const freeze = time.Second
+	frozenWorld := func(t *testing.T, frozen *atomic.Bool) (*world, *faulty.Store) {
+		w, store := newFaultyWorld(t)
+		w.engineOf(store, idem.Config{Now: func() time.Time {
+			read := time.Now()
+			if frozen.Load() {
+				time.Sleep(freeze)
+			}
+			return read
+		}})
+		return w, store
+	}
+	for _, op := range kinds {
+		t.Run(fmt.Sprintf("%s read first %v", op.Kind, op.ReadFirst), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				var frozen atomic.Bool
+				w, store := frozenWorld(t, &frozen)
+				orders, began := w.register(op), time.Now()
+				freezing := faulty.After(func(error) { frozen.Store(true) })
+				store.On(faulty.Insert, 1, freezing)
+				store.On(faulty.Get, 1, freezing)
+				w.do(orders, request("{}"), func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
+					frozen.Store(false)
+					if end, bounded := ctx.Deadline(); !bounded || end.Sub(began) > 21500*time.Millisecond {
+						t.Errorf("the handler has until %v after its request began, want 21.5 s", end.Sub(began))
+					}
+					return idem.Response{Status: 409}, nil
+				})
+			})
+		})
+	}
+	for renewals := range 2 {
+		t.Run(fmt.Sprintf("a lease that was renewed %d times", renewals), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				var frozen atomic.Bool
+				w, store := frozenWorld(t, &frozen)
+				orders := w.register(idem.Operation{Kind: idem.KindWrapped})
+				freezing := faulty.After(func(error) { frozen.Store(true) })
+				if renewals == 0 {
+					store.On(faulty.Insert, 1, freezing)
+				} else {
+					store.On(faulty.Renew, 1, freezing)
+				}
+				for n := renewals + 1; n < 100; n++ {
+					store.On(faulty.Renew, n, faulty.LoseRequest())
+				}
+				w.do(orders, request("{}"), func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
+					<-ctx.Done()
+					if late := time.Since(w.only().LeaseUntil); late > 0 {
+						t.Errorf("the handler's context ended %v after its lease", late)
+					}
+					return idem.Response{Status: 201}, nil
+				})
+			})
+		})
+	}
+}
+
+// leaving is an inline delivery that leaves each message to a worker, and is told until when it may go on.
+type leaving struct {
+	idem.InlineDelivery
+	left func(context.Context)
+}
+
+func (leaving) Leaves(storage.Message) bool                   { return true }
+func (l leaving) Left(ctx context.Context, _ storage.Message) { l.left(ctx) }
+
+// The same of an inline delivery: it ends when nothing may be written for the request any more.
+func TestAFreezeAfterTheClockWasReadGivesAnInlineDeliveryNoTime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		frozen, told, began := false, false, time.Now()
+		w.engineOf(store, idem.Config{Now: func() time.Time {
+			read := time.Now()
+			if frozen {
+				time.Sleep(time.Second)
+			}
+			return read
+		}})
+		orders := w.register(idem.Operation{Kind: idem.KindDeferred, Inline: leaving{left: func(ctx context.Context) {
+			told = true
+			if end, bounded := ctx.Deadline(); !bounded || end.Sub(began) > 24500*time.Millisecond {
+				t.Errorf("it may go on until %v after its request began, want 24.5 s", end.Sub(began))
+			}
+		}}})
+		store.On(faulty.Commit, 1, faulty.After(func(error) { frozen = true }))
+		w.want(w.do(orders, request("{}"), w.handler(202)), idem.OutcomeExecuted, 202, "1")
+		if !told {
+			t.Error("no delivery was told")
 		}
 	})
 }

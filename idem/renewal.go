@@ -116,7 +116,7 @@ func (r *renewal) pause(ctx context.Context, wait time.Duration) bool {
 func (r *renewal) rest(ctx context.Context, a protocol.Action) {
 	x := r.x
 	if x.run.until != nil {
-		x.run.until.Reset(translation.SpanOf(a.Until - x.now()))
+		x.run.until.ResetAt(x.ends(a.Until))
 	}
 	x.run.lease.Store(int64(x.machine.Held.Lease))
 	if a.Wake != 0 {

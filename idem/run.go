@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem/internal/timers"
 	"github.com/idem-go/idem-aws/idem/internal/translation"
@@ -28,6 +29,7 @@ func (x *execution) start(ctx context.Context, a protocol.Action, handler Handle
 	if x.pauseFirst(ctx, pause) != nil {
 		return protocol.Input{}
 	}
+	until := x.ends(a.Until)
 	row := x.incarnation(x.machine.Held.Op)
 	tx := x.newTx(row, int(x.machine.Runs))
 	x.run = run{tx: tx, running: &running{now: x.engine.cfg.Now, execution: Execution{
@@ -36,8 +38,12 @@ func (x *execution) start(ctx context.Context, a protocol.Action, handler Handle
 	if x.machine.Holding {
 		x.run.lease.Store(int64(x.machine.Held.Lease))
 	}
+	if x.slept(until) { // and others may have taken this execution for dead
+		x.run.nothing.Store(true)
+		return x.handled(ctx, Response{}, unavailable(ErrNoTime))
+	}
 	named := context.WithValue(ctx, runningKey{}, x.run.running)
-	handling, cancel := x.handling(named, a)
+	handling, cancel := x.handling(named, a, until)
 	defer cancel()
 	if a.Wake != 0 {
 		return x.serveLeased(ctx, a, func() (Response, error) { return serve(handling, handler, tx) })
@@ -46,15 +52,20 @@ func (x *execution) start(ctx context.Context, a protocol.Action, handler Handle
 	return x.handled(ctx, response, err)
 }
 
+// slept says that the process was frozen since its machine found that there was time enough for a handler. Half of that is enough here:
+// a few milliseconds pass on the way to every handler.
+func (x *execution) slept(until time.Time) bool {
+	return time.Until(until) < translation.SpanOf(x.machine.Plan.WorkLeast(&x.cfg))/2
+}
+
 // handling is the context of the handler. It ends with its time or, where its lease is moved on and the caller has no
 // deadline, with the last lease that was confirmed: then it names no deadline.
-func (x *execution) handling(ctx context.Context, a protocol.Action) (context.Context, context.CancelFunc) {
-	left := translation.SpanOf(a.Until - x.now())
+func (x *execution) handling(ctx context.Context, a protocol.Action, until time.Time) (context.Context, context.CancelFunc) {
 	if a.Wake == 0 || x.machine.Plan.Bounded {
-		return context.WithTimeout(ctx, left)
+		return context.WithDeadline(ctx, until)
 	}
 	ctx, end := context.WithCancelCause(ctx)
-	x.run.until = x.engine.timers.AfterFunc(left, func() { end(ErrLeaseOver) })
+	x.run.until = x.engine.timers.AtFunc(until, func() { end(ErrLeaseOver) })
 	return ctx, func() { end(nil) }
 }
 

@@ -116,7 +116,7 @@ func (s *Store) observed(ctx context.Context, done func(error), call func(contex
 	// After a panic too: a probe that never ends would keep the breaker from closing.
 	defer func() { s.ask(ctx, func() { done(said) }) }()
 	err = call(ctx)
-	said = verdict(ctx, patient, err)
+	said = verdict(ctx, patient, s.overslept(ctx), err)
 	return err
 }
 

@@ -254,6 +254,27 @@ func TestWhatNeverLeftIsNoFailure(t *testing.T) {
 	}
 }
 
+// A call that ends long after its time was over says nothing about the store: its process was frozen, or the machine had no time for it. All calls
+// that were under way would count at once.
+func TestACallThatAFreezeEndedIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, late := range []time.Duration{499 * time.Millisecond, 500 * time.Millisecond, time.Hour} {
+			w := newWorld(t, breaker.Config{FailuresMax: 1})
+			w.faults.All(func(ctx context.Context, _ func(context.Context) error) error {
+				<-ctx.Done()
+				time.Sleep(late)
+				return ctx.Err()
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, _ = w.breaker.Get(ctx, "absent")
+			cancel()
+			if opened := notAsked(w.again()) != nil; opened != (late < 500*time.Millisecond) {
+				t.Errorf("a call that ended %v after its time opened it: %v", late, opened)
+			}
+		}
+	})
+}
+
 // A caller that hangs up, or that had no time to begin with, says nothing about the store.
 func TestTheCallersOwnEndIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -18,7 +18,8 @@ type Config struct {
 	// OpenFor is how long nothing that begins is sent before the next probe, and the longest Retry-After that a 503
 	// names. Default 5 s, at least 1 s.
 	OpenFor time.Duration
-	// Patience is the least time that a call must have had for its time-out to count as a failure. Default 500 ms.
+	// Patience is the least time that a call must have had for its time-out to count as a failure, and the longest time after its
+	// context's end in which it counts. Default 500 ms.
 	Patience time.Duration
 	// Now is the clock that Retry-After is read from. The breaker itself opens and closes by the platform's time, which
 	// this must agree with. Default time.Now.

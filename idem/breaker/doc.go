@@ -25,7 +25,8 @@
 // broken or refused connection, a 5xx. Any reply counts as an answer: conflicts, failed conditions, running
 // transactions, refused access, and throttles too. One busy key or tenant can cause those, and the engine retries
 // them within bounds; a breaker that opened on them would refuse every tenant because of one. A call does not count
-// at all if its caller hung up, or timed out after beginning with less than Config.Patience.
+// at all if its caller hung up, if it timed out after beginning with less than Config.Patience, or if it ended without a
+// reply Config.Patience after its context: then its process was frozen, or had no processor.
 //
 // After Config.OpenFor the next call alone is sent, as a probe; the others are still refused. It is a request like
 // any other, whose writes are conditional and fenced, so it does no harm if its reply is lost as well. Any answer

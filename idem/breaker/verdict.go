@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem/internal/clock"
 	"github.com/idem-go/idem-aws/idem/internal/timers"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -18,8 +19,9 @@ var (
 	errNothing = errors.New("breaker: the call says nothing about the store")
 )
 
-// verdict judges what a call came to. patient says that it had time enough for its time-out to mean something.
-func verdict(ctx context.Context, patient bool, err error) error {
+// verdict judges what a call came to. patient says that it had time enough for its time-out to mean something, overslept that the process
+// came back to it long after that.
+func verdict(ctx context.Context, patient, overslept bool, err error) error {
 	var notAsked *storage.NotAskedError
 	switch {
 	case err == nil:
@@ -28,7 +30,7 @@ func verdict(ctx context.Context, patient bool, err error) error {
 		return errNothing
 	case !noReply(err):
 		return nil
-	case ctx.Err() != nil && !patient:
+	case ctx.Err() != nil && !patient, overslept:
 		return errNothing
 	}
 	return errDown
@@ -56,4 +58,10 @@ func noReply(err error) bool {
 func (s *Store) patient(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return !ok || time.Until(deadline) >= s.cfg.Patience
+}
+
+// overslept says that the call's time was over long ago: what it came to says more of a process that was frozen than of the store.
+func (s *Store) overslept(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && clock.Over(deadline.Add(s.cfg.Patience), s.cfg.Now())
 }

@@ -134,7 +134,7 @@ type MessageView struct {
 	FirstClaimedAt time.Time `json:"first_claimed_at,omitzero"`
 	// OpenSince is when the first call was allowed whose outcome is not known.
 	OpenSince time.Time `json:"open_since,omitzero"`
-	// ClearedAt is when it was last proven that the provider has nothing.
+	// ClearedAt is when the provider was last asked, and it was proof that it had nothing.
 	ClearedAt time.Time `json:"cleared_at,omitzero"`
 	// LeaseUntil is when its latest claim ends, or has ended; zero where it was never claimed.
 	LeaseUntil time.Time `json:"lease_until,omitzero"`

@@ -125,8 +125,8 @@ func (x *delivery) provable() time.Time {
 }
 
 // heeds says that what was lost counts from the beginning: it decides whether something may be called, or counts as never
-// called, and which attempt a webhook's decline is about. Other evidence is taken whatever was lost, unless its chain goes on.
-// Carry has inserted the message itself, and Remind decides nothing.
+// called, and which attempt a webhook's decline is about. Other evidence is taken whatever was lost, unless its chain goes on: also what a
+// call or a probe has brought by now. Carry has inserted the message itself, and Remind decides nothing.
 func heeds(d protocol.Delivery) bool {
 	switch d.Errand {
 	case protocol.Judgement, protocol.Carry, protocol.Remind:
@@ -135,19 +135,18 @@ func heeds(d protocol.Delivery) bool {
 		return d.Evidence == protocol.OutDeclined
 	case protocol.Wake, protocol.Offer, protocol.Question, protocol.Close, protocol.Redrive:
 	}
-	return true
+	return d.Evidence == protocol.NoOutcome
+}
+
+// judges says that the machine judges a row by what it is told, or what a probe said of one.
+func judges(in protocol.Input) bool {
+	return in.What == protocol.Begin || in.What == protocol.Probed || in.Reply.Msg.State != protocol.NoMessage
 }
 
 // run drives the machine to its end. Besides what [delivery.trouble] says, it returns why the machine was left on the way:
 // what [desk.unknown] tells of, [ErrNoTime], or that the caller gave up.
 func (x *delivery) run(ctx context.Context) (protocol.Say, error) {
-	in := protocol.Input{What: protocol.Begin, Deadline: x.deadline(ctx)}
-	if heeds(x.machine) && x.foreign == nil {
-		if err := x.heedLoss(ctx); err != nil {
-			return protocol.Say{}, err
-		}
-	}
-	say, err := x.drive(ctx, in)
+	say, err := x.drive(ctx, protocol.Input{What: protocol.Begin, Deadline: x.deadline(ctx)})
 	if !errors.Is(err, errKeeping) {
 		x.endSpan(err)
 	}
@@ -175,6 +174,11 @@ func (x *delivery) means(ctx context.Context, a protocol.Asked) (protocol.Input,
 func (x *delivery) drive(ctx context.Context, in protocol.Input) (protocol.Say, error) {
 	for {
 		in.Now = translation.InstantOf(x.now())
+		if judges(in) && heeds(x.machine) && x.foreign == nil { // once the time has been read: what a freeze hides is heeded after it
+			if err := x.heedLoss(ctx); err != nil {
+				return protocol.Say{}, err
+			}
+		}
 		var action protocol.Action
 		if x.machine, action = x.machine.Next(in, &x.config); action.Do == protocol.Tell {
 			x.notify(ctx, action.Say)
@@ -249,11 +253,12 @@ func (x *delivery) waited(until time.Time) {
 
 // deadline is the context's by the injected clock, 0 for none: the context's own is in the platform's time.
 func (x *delivery) deadline(ctx context.Context) protocol.Instant {
+	now := x.now() // first: what a freeze takes, it takes from the delivery
 	left, bounded := remaining(ctx)
 	if !bounded {
 		return 0
 	}
-	return translation.InstantOf(x.now().Add(left))
+	return translation.InstantOf(now.Add(left))
 }
 
 func (x *delivery) read(ctx context.Context) (protocol.Input, error) {

@@ -17,8 +17,9 @@ const pausedTenantsMax = 1_000
 // its commit failed, has to be reported by nobody. A circuit breaker of a library counts such a call as under way for ever.
 type pauses struct {
 	slowMax int
-	// draw draws the length of a pause.
-	draw func() time.Duration
+	// draw draws the length of a pause, which is longest at most.
+	draw    func() time.Duration
+	longest time.Duration
 
 	mu      sync.Mutex
 	topics  map[string]topicPause
@@ -39,7 +40,12 @@ type paused struct{ tenant, topic bool }
 func newPauses(d *desk) *pauses {
 	pause := d.cfg.InlinePause
 	draw := func() time.Duration { return between(pause/2, pause/2+pause, d.random()) }
-	return &pauses{slowMax: d.cfg.InlineSlowMax, draw: draw, topics: map[string]topicPause{}, tenants: map[tenantTopic]time.Time{}}
+	return &pauses{slowMax: d.cfg.InlineSlowMax, draw: draw, longest: pause/2 + pause, topics: map[string]topicPause{}, tenants: map[tenantTopic]time.Time{}}
+}
+
+// lasts says that a pause until then is not over. One that would last longer than any began before the clock was set back.
+func (p *pauses) lasts(until, now time.Time) bool {
+	return now.Before(until) && until.Sub(now) <= p.longest
 }
 
 // admits says whether a call of the topic may hold a request of the tenant.
@@ -48,7 +54,7 @@ func (p *pauses) admits(tenant, topic string, now time.Time) bool {
 	defer p.mu.Unlock()
 	all, key := p.topics[topic], tenantTopic{tenant, topic}
 	until, own := p.tenants[key]
-	if now.Before(all.until) || now.Before(until) {
+	if p.lasts(all.until, now) || p.lasts(until, now) {
 		return false
 	}
 	if !all.until.IsZero() {

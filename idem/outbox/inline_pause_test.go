@@ -214,6 +214,22 @@ func TestInlineProbesWithOneRequestAfterAPause(t *testing.T) {
 	})
 }
 
+// A pause ends where the clock was set back: it would last for as long as the clock had been wrong besides.
+func TestInlinePauseEndsWithAClockThatIsSetBack(t *testing.T) {
+	var back atomic.Int64
+	clock := func() time.Time { return time.Now().Add(-time.Duration(back.Load())) }
+	holds(t, outbox.Config{Now: clock, InlineSlowMax: 1}, []string{topicName}, func(t *testing.T, h *held) {
+		h.take(hangs, topicName)
+		h.wants("a", 202, 5*time.Second)
+		h.take(0, topicName)
+		h.wants("a", 202, 0)
+		h.wants("b", 202, 0)
+		back.Store(int64(time.Hour))
+		h.wants("b", 201, 0) // the topic's pause
+		h.wants("a", 201, 0) // the tenant's
+	})
+}
+
 // Slow calls in a row, whatever tenants' they are, pause their topic for everybody; a quick one between them begins the count anew.
 func TestInlinePausesATopicForEverybody(t *testing.T) {
 	holds(t, outbox.Config{}, []string{topicName}, func(t *testing.T, h *held) {

@@ -44,6 +44,51 @@ func TestTheRowIsHeededWithinAMinuteByWhoRunsAlready(t *testing.T) {
 	}
 }
 
+// A process that is frozen between its reading of the row and its reading of the message heeds what was set meanwhile: another one may have
+// called the message before the loss, of which the restored row does not tell.
+func TestTheRowIsHeededAfterAFreezeBeforeTheMessageIsRead(t *testing.T) {
+	w := newWorld(t, options{topic: keyless})
+	id := w.accept()
+	w.store.On(faulty.Message, 1, faulty.Before(func() {
+		w.provider.charge(id)
+		w.clock.Add(10 * time.Minute)
+		w.loses(w.clock.Now())
+	}))
+	w.deliver(id)
+	w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
+}
+
+// The same of a reconciler that is frozen while it asks: that nothing was there before the loss proves nothing of what was called until then.
+func TestAbsenceBeforeTheLossProvesNothing(t *testing.T) {
+	w := newWorld(t, options{topic: keyless})
+	id := w.accept(parked)
+	w.provider.probing = func() {
+		w.provider.probing = nil
+		w.provider.charge(id)
+		w.clock.Add(10 * time.Minute)
+		w.loses(w.clock.Now())
+	}
+	w.clock.Add(time.Hour)
+	w.decided(id, outbox.DecisionEarly)
+	w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
+	w.clock.Add(time.Hour)
+	w.decided(id, outbox.DecisionSettled)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+}
+
+// And of one that is frozen once it has its answer: absence was proven when it asked, not when it writes so.
+func TestAbsenceIsDatedByItsQuestion(t *testing.T) {
+	w := newWorld(t, options{topic: keyless})
+	id := w.accept(parked)
+	w.clock.Add(time.Hour)
+	asked := w.clock.Now()
+	w.provider.probing = func() { w.clock.Add(20 * time.Second) }
+	w.decided(id, outbox.DecisionOffered)
+	if m := w.message(id); !m.ClearedAt.Equal(asked) {
+		t.Errorf("absence is proven at %v, want %v, when it was asked for", m.ClearedAt, asked)
+	}
+}
+
 // An operation whose first message nobody claimed is cancelled as never executed: not where a claim may have been lost.
 func TestARestoredMessageIsNotAbandoned(t *testing.T) {
 	for _, lost := range []bool{false, true} {

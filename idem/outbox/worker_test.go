@@ -179,6 +179,43 @@ func TestAClockThatStandsStillEndsADeliveryAllTheSame(t *testing.T) {
 	}
 }
 
+// A process that is frozen while it asks how much time its caller leaves has no more time by that: no write may be sent after the caller's
+// deadline.
+func TestAFreezeBeforeTheClockIsReadLeavesADeliveryNoMoreTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, frozen := time.Now(), false
+		w := newWorld(t, options{config: func(c *outbox.Config) {
+			c.Now = func() time.Time {
+				if !frozen {
+					frozen = true
+					time.Sleep(time.Second)
+				}
+				return noon.Add(time.Since(began))
+			}
+			c.CallTimeout, c.ClaimLease, c.SweepGrace, c.StoreTimeout = time.Second, time.Minute, 2*time.Minute, time.Minute
+		}})
+		id := w.accept()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		last, _ := ctx.Deadline()
+		writes := 0
+		w.store.Each(func(call faulty.Call) faulty.Fault {
+			return func(ctx context.Context, run func(context.Context) error) error {
+				if end, bounded := ctx.Deadline(); call == faulty.UpdateMessage || call == faulty.Settle {
+					if writes++; !bounded || end.After(last) {
+						t.Errorf("%s may be sent until %v after the caller's deadline", call, end.Sub(last))
+					}
+				}
+				return run(ctx)
+			}
+		})
+		w.ok(w.worker.Deliver(ctx, id))
+		if writes < 2 || !frozen {
+			t.Errorf("%d writes were seen, frozen %v", writes, frozen)
+		}
+	})
+}
+
 // Wake-ups for a message that is busy, or backs off, don't live on where the sweep offers unread: it offered the message many
 // times while the queue was long. The sweep offers it again when it is due.
 func TestDoubledWakeUpsOfABusyMessageEnd(t *testing.T) {

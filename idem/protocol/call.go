@@ -82,7 +82,7 @@ func (d Delivery) probed(in Input, c *Config) (Delivery, Action) {
 		d.Evidence, d.Epoch, d.Owner = in.Outcome, m.Epoch, m.Owner // what was read before the question was put
 		return d.settle(in.Now, c)
 	case in.Outcome == OutAbsent && d.AskedAt >= m.Provable(c):
-		return d.put(offer(m, in.Now, c), in.Now, c)
+		return d.put(offer(m, d.AskedAt, in.Now, c), in.Now, c)
 	case in.Outcome == OutUnclear && in.Now >= from+c.Topic.UnknownMax:
 		return d.put(bury(m, in.Now, c), in.Now, c)
 	case in.Outcome == OutAbsent:

@@ -188,7 +188,8 @@ func (x Execution) gaveUp(now Instant, c *Config) (Execution, Action) {
 }
 
 // release gives the lease back. Nothing has run, or the handler of a wrapped operation promised that nothing happened: then
-// what others parked is free too, and the promise is evidence like an answer.
+// what others parked is free too, and contention is no answer. Nobody else knows that nothing happened, and the lease of a wrapped
+// handler would become unknown.
 func (x Execution) release(free Record, why Reason, now Instant, c *Config) (Execution, Action) {
 	fence, until := holder(x.Held, InProgress), x.Plan.StoreUntil
 	if (x.Runs == 0 || c.Kind == Wrapped) && !c.off(NoParkedRelease) {
@@ -199,7 +200,7 @@ func (x Execution) release(free Record, why Reason, now Instant, c *Config) (Exe
 		until = x.completeUntil(now, c)
 	}
 	x, a := x.send(Releasing, Write{RecIf: fence, RecAs: Put, Rec: free, Why: why}, until)
-	x.At.Persists = promised
+	x.At.Persists = promised || x.Runs == 0 && !c.off(NoGiveBackPersistence)
 	return x, a
 }
 

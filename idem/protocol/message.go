@@ -63,7 +63,7 @@ type Message struct {
 	OpenSince Instant
 	// Done is when it ended; 0 until then.
 	Done Instant
-	// Cleared is when absence was last proven: what is open was called after it.
+	// Cleared is when the question was put by which absence was last proven: what is open was called after it.
 	Cleared Instant
 	// Redriven is when an operator last started it anew, or what it follows in a chain that was restored: its age counts from then.
 	Redriven Instant
@@ -246,9 +246,9 @@ func backOff(m Message, at Instant, stillOpen bool, c *Config) Message {
 	return m
 }
 
-// offer starts it again, its absence being proven.
-func offer(m Message, now Instant, c *Config) Message {
-	m.State, m.OpenSince, m.Cleared = Due, 0, now
+// offer starts it again, its absence being proven: as of when the question was put, for what is lost later is no part of the answer.
+func offer(m Message, asked, now Instant, c *Config) Message {
+	m.State, m.OpenSince, m.Cleared = Due, 0, asked
 	m.NextAttempt, m.LookAt = now, now+c.Topic.SweepGrace
 	return m
 }

@@ -35,7 +35,7 @@ const (
 	NoParkedRelease                   // what others parked is not given back by a holder whose handler never ran
 	NoLateOwnReserve                  // one's own reserve that is found when it is too late to run is left standing
 	NoGiveBackSeen                    // giving a take-over back does not exclude one that lands later
-	NoGiveBackPersistence             // giving a reserve back ends at contention
+	NoGiveBackPersistence             // giving a reserve or an unused lease back ends at contention
 	NewIncarnation                    // a take-over begins another incarnation
 	NoCacheWait                       // a cache-bust frees its key at once
 	NoWireWait                        // a cache-bust frees its key as if it had landed when it was prepared

@@ -94,7 +94,7 @@ type Message struct {
 	// RedrivenAt is when an operator last started the message again, or the one before it in a chain that was restored after a loss of
 	// data. Its age counts from then.
 	RedrivenAt time.Time
-	// ClearedAt is when it was last proven that the provider has nothing. A call that is open was made after it.
+	// ClearedAt is when the provider was asked last, and it was proof that it had nothing. A call that is open was made after it.
 	ClearedAt time.Time
 	// RemoveAt is from when native TTL may remove the message, which is never before its record is final. Zero is never.
 	// It is stored in seconds.

@@ -35,7 +35,8 @@ var faults = []fault{
 	{what: "A commit landed and its reply was lost. Its resend met contention, which counted as \"nothing happened\": a new transaction ran beside the first, and at a provider without keys there were two effects",
 		planted: []string{"contention counts after a try without a reply", "contention counts after a commit without a reply, and nothing excludes what is loose", "inline delivery acts on what was sent"}},
 	{what: "The same with the reserve of a wrapped handler: the record became unknown although the handler never ran",
-		planted: []string{"a reserve without a reply is not given back", "one's own reserve is left standing when it is too late", "giving back ends at contention"}},
+		planted: []string{"a reserve without a reply is not given back", "one's own reserve is left standing when it is too late", "giving back ends at contention"},
+		mutants: []dies{{"a key that was got late is given back until the store throttles", "TestAKeyThatWasGotLateIsGivenBackDespiteThrottles"}}},
 	{what: "A wrapped handler ran longer than its lease. It was parked, asked about, found absent and freed, and the retry charged a second time",
 		planted: []string{"a lease is not renewed"}},
 	{what: "A wrapped handler charged, and then passed on a 429 of its second step: its key was free, and the retry charged again",
@@ -149,6 +150,10 @@ var faults = []fault{
 		mutants: []dies{{"an order whose answer is kept is placed again", "TestAJobThatComesAgainAfterItsAnswerIsKeptOrdersNothing"}}},
 	{what: "A shop that was built as the guide says took the 401 of a token that was over for an order's answer: it kept \"Unauthorized\", forgot the key, and the order was lost. Of an answer that broke off while it was read it did not say that the order may have been placed",
 		mutants: []dies{{"any answer decides about an order", "TestWhatDecidesNothingIsNotKept"}, {"an answer that breaks off says nothing of its order", "TestWhatBreaksOffMayHaveBeenPlaced"}}},
+	{what: "A process was frozen with its lease at hand, before its wrapped handler had started. The operation was parked, found absent and freed, and the retry charged; then the process woke up and its handler charged a second time",
+		mutants: []dies{{"a handler starts however long its process was frozen before it", "TestAHandlerThatIsFrozenBeforeItStartsDoesNotStart"}, {"a freeze after the clock was read gives a handler more time", "TestAFreezeAfterTheClockWasReadGivesAHandlerNoTime"}}},
+	{what: "A worker had read that nothing was lost, and was frozen. Another one called a message, the data was lost and restored from before that, and an operator said so; then the first one woke up, read the message, and charged a second time. A reconciler that was frozen in its probe offered such a message anew",
+		mutants: []dies{{"a worker that was frozen before it read a message goes by what it knew", "TestTheRowIsHeededAfterAFreezeBeforeTheMessageIsRead"}, {"a reconciler that was frozen in its probe goes by what it knew", "TestAbsenceBeforeTheLossProvesNothing"}, {"absence is dated by when it is written", "TestAbsenceIsDatedByItsQuestion"}}},
 }
 
 const faultsPage = `# Faults that were found once, and what finds them now

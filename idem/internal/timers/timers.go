@@ -33,7 +33,7 @@ func Begin() Watch { return Watch{time.Now()} }
 // as long as the process was frozen in between.
 func (w Watch) Deadline(d time.Duration) time.Time { return w.began.Add(d) }
 
-// Timer calls its function once, when it is due. Stop and Reset may be called from any goroutine.
+// Timer calls its function once, when it is due. Stop and ResetAt may be called from any goroutine.
 type Timer struct {
 	set  *Set
 	call func()
@@ -43,16 +43,17 @@ type Timer struct {
 }
 
 // AfterFunc calls f in a goroutine of its own when d is over.
-func (s *Set) AfterFunc(d time.Duration, f func()) *Timer {
+func (s *Set) AfterFunc(d time.Duration, f func()) *Timer { return s.AtFunc(time.Now().Add(d), f) }
+
+// AtFunc calls f in a goroutine of its own at that time.
+func (s *Set) AtFunc(at time.Time, f func()) *Timer {
 	t := &Timer{set: s, call: func() { go f() }}
-	t.Reset(d)
+	t.ResetAt(at)
 	return t
 }
 
-// Reset has the function called when d is over, whether it was called, is waited for, or was stopped.
-func (t *Timer) Reset(d time.Duration) { t.resetAt(time.Now().Add(d)) }
-
-func (t *Timer) resetAt(at time.Time) {
+// ResetAt has the function called at that time, whether it was called, is waited for, or was stopped.
+func (t *Timer) ResetAt(at time.Time) {
 	s := t.set
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +65,7 @@ func (t *Timer) resetAt(at time.Time) {
 	}
 }
 
-// Stop says whether the function is not called any more for the last Reset: it was not called before.
+// Stop says whether the function is not called any more for the last ResetAt: it was not called before.
 func (t *Timer) Stop() bool {
 	t.set.mu.Lock()
 	defer t.set.mu.Unlock()
@@ -135,7 +136,7 @@ func (s *Set) WithDeadline(parent context.Context, at time.Time) (context.Contex
 		return c, c.cancel
 	}
 	c.timer.call = c.over
-	c.timer.resetAt(at)
+	c.timer.ResetAt(at)
 	return c, c.cancel
 }
 

@@ -57,7 +57,7 @@ func TestEachTimerFiresAtItsTimeUnlessItIsStopped(t *testing.T) {
 				synctest.Wait()
 				settle(time.Since(begun))
 				if s.reset > 0 {
-					all[s.timer].Reset(s.reset)
+					all[s.timer].ResetAt(time.Now().Add(s.reset))
 					due[s.timer] = time.Since(begun) + s.reset
 					continue
 				}
@@ -222,7 +222,7 @@ func TestASetIsSafeForConcurrentUse(t *testing.T) {
 				ctx, cancel := set.WithTimeout(t.Context(), time.Minute)
 				timer := set.AfterFunc(time.Duration(i%3)*time.Millisecond, func() { fired.Add(1) })
 				if i%2 == 0 {
-					timer.Reset(time.Millisecond)
+					timer.ResetAt(time.Now().Add(time.Millisecond))
 				}
 				if ctx.Err() != nil {
 					t.Error(ctx.Err())

@@ -94,6 +94,7 @@ func requestMutations() []Mutation {
 		{Name: "giving back does not exclude a late reserve", Keeps: lostReply, Scenario: "wrapped, late reserve", Off: p.Without(p.NoGiveBackInsert)},
 		{Name: "giving back does not exclude a late take-over", Keeps: lostReply, Scenario: "wrapped, late take-over", Off: p.Without(p.NoGiveBackSeen)},
 		{Name: "giving back ends at contention", Keeps: lostReply, Scenario: "wrapped, late reserve", Off: p.Without(p.NoGiveBackPersistence)},
+		{Name: "giving an unused lease back ends at contention", Keeps: lostReply, Scenario: "wrapped, reserve found late", Off: p.Without(p.NoGiveBackPersistence)},
 	}
 }
 
