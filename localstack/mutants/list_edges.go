@@ -251,6 +251,7 @@ var journals = []Mutant{
 	{Name: "a problem that writes another member otherwise has no code", File: "idem/client/answer.go", Old: "	return idem.Problem{Code: said.Code}\n", New: "	return idem.Problem{}\n"},
 	{Name: "a 202 that protects nothing may be sent again", File: "idem/client/await.go", Old: "	s.unprotected = unprotected(res.Header)\n", New: ""},
 	{Name: "a torn answer that protects nothing is sent again", File: "idem/client/transport.go", Old: "	s.unprotected = a != nil && unprotected(a.res.Header) // also", New: "	s.unprotected = err == nil && unprotected(a.res.Header) // also"},
+	{Name: "what a server behind the server protects nothing of is sent again", File: "idem/client/answer.go", Old: "strings.SplitSeq(strings.Join(head.Values(header.NameStatus), \",\"), \",\")", New: "strings.SplitSeq(head.Get(header.NameStatus), \";\")"},
 	{Name: "a redirect that protects nothing may be sent again", File: "idem/client/transport.go", Old: "			if unprotected(from.Header) {\n", New: "			if false {\n"},
 }
 
@@ -263,6 +264,7 @@ var typeScripts = []Mutant{
 	{Name: "a reason phrase makes an answer an error", File: "idem/client/typescript/src/answer.ts", Old: ".test(a.statusText) ? a.statusText : \"\";", New: ".test(a.statusText) ? a.statusText : a.statusText;"},
 	{Name: "a torn answer that protects nothing is sent again by the client in TypeScript", File: "idem/client/typescript/src/client.ts", Old: "      unprotected = protectsNothing(response.headers);\n", New: "      unprotected = false;\n"},
 	{Name: "a 202 that protects nothing may be sent again by the client in TypeScript", File: "idem/client/typescript/src/client.ts", Old: "    const unprotected = protectsNothing(accepted.headers);\n", New: "    const unprotected = false;\n"},
+	{Name: "what a server behind the server protects nothing of is sent again by the client in TypeScript", File: "idem/client/typescript/src/answer.ts", Old: ".split(\",\").some((said)", New: ".split(\";\").some((said)"},
 }
 
 // pythons: what the client in Python takes for proof.
@@ -278,6 +280,7 @@ var pythons = []Mutant{
 	{Name: "a journal behind a link is what the client in Python makes of it", File: "idem/client/python/src/idem_client/journal.py", Old: " or \"..\" in path.parts:", New: ":"},
 	{Name: "a torn answer that protects nothing is sent again by the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: "        op.unprotected = head is not None and protects_nothing(head.headers)\n", New: "        op.unprotected = answer is not None and protects_nothing(answer.headers)\n"},
 	{Name: "a 202 that protects nothing may be sent again by the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: "    op.unprotected = protects_nothing(accepted.headers)\n", New: ""},
+	{Name: "what a server behind the server protects nothing of is sent again by the client in Python", File: "idem/client/python/src/idem_client/answer.py", Old: ".split(\",\"))", New: ".split(\";\"))"},
 }
 
 // comparisons: what of a request the middleware compares, and what it reads of its time.
