@@ -106,6 +106,7 @@ var calls = []Mutant{
 // outcomes: what the worker makes of it.
 var outcomes = []Mutant{
 	{Name: "a run looks into the shards of its own release only", File: "idem/outbox/runner.go", Old: "	return max(own, kept), nil\n", New: "	return min(own, kept), nil\n"},
+	{Name: "a container tells its shards with its first round", File: "idem/outbox/run.go", Old: "	if _, err := r.shards(ctx); err != nil {\n", New: "	if err := error(nil); err != nil {\n"},
 	{Name: "a run that names shards looks into those of its own release only", File: "idem/outbox/runner.go", Old: "shard += r.store.Shards() {", New: "shard += of {"},
 	{Name: "absence is proof while a frozen process may still send", File: "idem/outbox/topic.go", Old: "return cfg.FreezeAllowance + t.LongestRequest + t", New: "return t.LongestRequest + t"},
 	{Name: "a key is used again while a frozen process may outlive it", File: "idem/outbox/topic.go", Old: "return cfg.ClaimLease + cfg.FreezeAllowance + t", New: "return cfg.ClaimLease + t"},
