@@ -436,6 +436,8 @@ var shops = []Mutant{
 	{Name: "an answer that can't be kept says nothing of its order", File: "docs/examples/guides/clients/clients.go", Old: "kept, or not\n		return Answer{}, &UndecidedError{key, protected, err}\n", New: "kept, or not\n		return Answer{}, err\n"},
 	{Name: "an order whose key protects nothing may be sent again because its answer can't be kept", File: "docs/examples/guides/clients/clients.go", Old: "protected := err == nil && protects(response)", New: "protected := true"},
 	{Name: "a mark on an order keeps nothing from being sent", File: "docs/examples/guides/clients/clients.go", Old: "	case found && answer.Status == 0:\n", New: "	case found && false:\n"},
+	{Name: "a mark that could not be kept is forgotten", File: "docs/examples/guides/clients/clients.go", Old: "	s.unkept.Store(name, undecided.Key)\n", New: ""},
+	{Name: "a server behind the server does not count for an order's protection", File: "docs/examples/guides/clients/clients.go", Old: "strings.Join(response.Header.Values(\"Idempotency-Status\"), \",\")", New: "response.Header.Get(\"Idempotency-Status\")"},
 	{Name: "nothing marks an order that is not to be sent again", File: "docs/examples/guides/clients/clients.go", Old: "!errors.As(err, &undecided) || undecided.Protected {", New: "!errors.As(err, &undecided) || undecided.Protected || true {"},
 }
 
