@@ -66,6 +66,8 @@ var webhooks = []Mutant{
 // quotas: who may begin.
 var quotas = []Mutant{
 	{Name: "a right of a window that is over admits somebody", File: "idem/quota/rate.go", Old: "	if r.window.span == window {\n		r.have++", New: "	if r.window.span >= window {\n		r.have++"},
+	{Name: "a limit that was met before a freeze is met after it", File: "idem/quota/active.go", Old: "a.readHour == hour && clock.Within(now, a.fullAt, fullFor)", New: "now.Sub(a.fullAt) < fullFor"},
+	{Name: "what the hours before a freeze had is believed after it", File: "idem/quota/active.go", Old: "!clock.Within(now, a.readAt, pastFor)", New: "now.Sub(a.readAt) >= pastFor"},
 	{Name: "a right of an hour that is over admits somebody", File: "idem/quota/active.go", Old: "	if a.hour == hour {\n		a.have++", New: "	if a.hour >= hour {\n		a.have++"},
 	{Name: "rights in hand outlive their window", File: "idem/quota/rate.go", Old: "		r.have, r.empty, r.first = 0, 0, w.draw", New: "		r.empty, r.first = 0, w.draw"},
 	{Name: "what comes back counts twice", File: "idem/quota/dynamoquota/dynamoquota.go", Old: "		standard.Retryables = []retry.IsErrorRetryable{retry.RetryableErrorCode{Codes: retry.DefaultThrottleErrorCodes}}\n", New: ""},
