@@ -97,7 +97,7 @@ func (r *Runner) Run(ctx context.Context, cfg RunConfig) error {
 	}
 	// At once, and not with the first round: what is raised here is kept then, also where the release is gone back from before that.
 	if _, err := r.shards(ctx); err != nil {
-		r.cfg.Logger.WarnContext(ctx, "shards not asked", "error", err)
+		r.cfg.Logger.WarnContext(ctx, "outbox.shards_not_recorded", "error", err)
 	}
 	working, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
