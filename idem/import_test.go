@@ -49,7 +49,7 @@ var mayImport = map[string][]string{
 	"idem/function":                 {"idem", "idem/canonical", "idem/header", "idem/storage", "idem/telemetry/trace"},
 	"idem/function/jmespath":        {"idem/function"},
 	"idem/breaker":                  {"idem", "idem/internal/timers", "idem/outbox", "idem/storage"},
-	"idem/quota":                    {"idem"},
+	"idem/quota":                    {"idem", "idem/internal/clock"},
 	"idem/quota/dynamoquota":        {"idem", "idem/dynamo/schema"},
 	"idem/cache":                    {"idem", "idem/internal/clock", "idem/storage"},
 	"idem/client":                   {"idem", "idem/header", "idem/storage"},

@@ -44,13 +44,7 @@ func New(inner Inner, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{inner: inner, cfg: cfg}
-	s.gate = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
-		MaxRequests:   1,
-		Timeout:       cfg.OpenFor,
-		ReadyToTrip:   func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= uint32(cfg.FailuresMax) },
-		IsExcluded:    func(err error) bool { return errors.Is(err, errNothing) },
-		OnStateChange: s.changed,
-	})
+	s.gate = s.newGate()
 	return s, nil
 }
 
@@ -86,7 +80,11 @@ func (s *Store) tell(ctx context.Context, c change) {
 func (s *Store) allow(ctx context.Context) (done func(error), refused *storage.NotAskedError) {
 	s.ask(ctx, func() {
 		var err error
-		if done, err = s.gate.Allow(); err != nil {
+		if done, err = s.gate.Allow(); s.thawed(err) {
+			s.closeAnew()
+			done, err = s.gate.Allow()
+		}
+		if err != nil {
 			refused = &storage.NotAskedError{RetryAfter: s.retryAfter(err)}
 		}
 	})

@@ -21,8 +21,8 @@ type Config struct {
 	// Patience is the least time that a call must have had for its time-out to count as a failure, and the longest time after its
 	// context's end in which it counts. Default 500 ms.
 	Patience time.Duration
-	// Now is the clock that Retry-After is read from. The breaker itself opens and closes by the platform's time, which
-	// this must agree with. Default time.Now.
+	// Now is the clock that Retry-After is read from, and by which a breaker that was open before a freeze of the process is closed after it.
+	// The breaker itself opens and closes by the platform's time, which this must agree with. Default time.Now.
 	Now func() time.Time
 	// Logger gets each change between closed, open and half-open. Default slog.Default(), as it
 	// is when the breaker is made; slog.New(slog.DiscardHandler) silences it.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/header"
@@ -121,10 +122,15 @@ var retried = []int{
 // decided are the codes that say, by themselves, what became of the request: asking again gets the same.
 var decided = []string{header.CodeResponseNotKept, header.CodeResponseErased}
 
-// unprotected says that an answer's head tells that the key protects nothing there: each attempt that arrives is executed.
+// unprotected says that an answer's head tells that the key protects nothing there: each attempt that arrives is executed. Servers behind
+// one another may each have told, on lines of their own or on one.
 func unprotected(head http.Header) bool {
-	said := head.Get(header.NameStatus)
-	return said == "unprotected" || said == "ignored"
+	for said := range strings.SplitSeq(strings.Join(head.Values(header.NameStatus), ","), ",") {
+		if said = strings.TrimSpace(said); said == "unprotected" || said == "ignored" {
+			return true
+		}
+	}
+	return false
 }
 
 // judge is pure: semantics.md "On the wire", read from the client's side. An answer from 300 on that is not stored decides nothing about

@@ -95,6 +95,10 @@ func (r *Runner) Run(ctx context.Context, cfg RunConfig) error {
 	if err != nil {
 		return err
 	}
+	// At once, and not with the first round: what is raised here is kept then, also where the release is gone back from before that.
+	if _, err := r.shards(ctx); err != nil {
+		r.cfg.Logger.WarnContext(ctx, "outbox.shards_not_recorded", "error", err)
+	}
 	working, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
 	var tasks sync.WaitGroup

@@ -145,6 +145,29 @@ func TestRunBringsEverythingToAnEnd(t *testing.T) {
 	})
 }
 
+// ADR 0079: a release that has raised the number of shards, and is gone back from within its first minute, has written it all the same.
+// That the number can't be had then stops nothing.
+func TestRunTellsItsShardsBeforeItsFirstRound(t *testing.T) {
+	for _, unasked := range []error{nil, errors.New("the table is gone")} {
+		hosted(t, func(t *testing.T, h *host) {
+			asked := 0
+			h.runner.AdoptShards(func(context.Context) (int, error) { asked++; return 1, unasked })
+			h.begin(outbox.RunConfig{})
+			synctest.Wait() // no time passes
+			if told := strings.Contains(h.log.String(), "the table is gone"); asked != 1 || told != (unasked != nil) {
+				t.Errorf("asked %d times, and told of trouble: %t", asked, told)
+			}
+			delivered := h.pay("1")
+			h.wake(delivered)
+			time.Sleep(10 * time.Second)
+			if m := h.message(delivered); m.State != storage.MessageDelivered {
+				t.Errorf("the message is %s", m.State)
+			}
+			h.wantEnd(nil)
+		})
+	}
+}
+
 // docs/operator.md "Alarms and runbooks": each round that ended without an error counts itself, and what waits is counted. Otherwise
 // nobody would be told of a process whose rounds fail.
 func TestRunTellsOfItsRounds(t *testing.T) {

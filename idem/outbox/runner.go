@@ -74,10 +74,11 @@ func NewRunner(worker *Worker, engine *idem.Engine, probes map[string]Probe) (*R
 	return r, nil
 }
 
-// AdoptShards has the runner ask before each run how many shards rows lie in, and look into as many where they are more than the store
-// has: a release that has raised the number may have been gone back from. Each named shard of a run then stands also for those that
-// follow it in steps of the store's number, so that the runs of one schedule together miss none. kept is dynamo.Store.CheckShards, or
-// does what it does; a run whose call fails looks at nothing, and returns the error. Call AdoptShards before the first run.
+// AdoptShards has the runner ask at the start of [Runner.Run], and before each run, how many shards rows lie in, and look into as many
+// where they are more than the store has: a release that has raised the number may have been gone back from. Each named shard of a run
+// then stands also for those that follow it in steps of the store's number, so that the runs of one schedule together miss none. kept is
+// dynamo.Store.CheckShards, or does what it does; a run whose call fails looks at nothing, and returns the error. Call AdoptShards before
+// the first run.
 func (r *Runner) AdoptShards(kept func(context.Context) (int, error)) { r.kept = kept }
 
 // shards is how many shards rows lie in.

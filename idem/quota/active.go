@@ -3,6 +3,8 @@ package quota
 import (
 	"context"
 	"time"
+
+	"github.com/idem-go/idem-aws/idem/internal/clock"
 )
 
 // active is an instance's part of a limit on keys that are remembered.
@@ -18,9 +20,9 @@ type active struct {
 	// past is the sum of the hours before readHour that still count, as it was at readAt.
 	past, readHour int64
 	readAt         time.Time
-	// met says that the limit was met when last asked; until fullUntil nobody needs to ask again.
-	met       bool
-	fullUntil time.Time
+	// met says that the limit was met when last asked; for fullFor after fullAt, and within readHour, nobody needs to ask again.
+	met    bool
+	fullAt time.Time
 }
 
 const (
@@ -56,10 +58,10 @@ func (a *active) take(ctx context.Context, now time.Time, h hours) (time.Duratio
 		a.bringBack(ctx, hour, h)
 	}
 	if changed {
-		a.limit, a.met, a.fullUntil = h.limit, false, time.Time{}
+		a.limit, a.met, a.fullAt = h.limit, false, time.Time{}
 	}
 	if untilNext := startOf(hour + 1).Sub(now); a.have == 0 {
-		if now.Before(a.fullUntil) {
+		if a.readHour == hour && clock.Within(now, a.fullAt, fullFor) {
 			return untilNext, nil
 		}
 		if err := a.ask(ctx, now, hour, h); err != nil {
@@ -67,7 +69,7 @@ func (a *active) take(ctx context.Context, now time.Time, h hours) (time.Duratio
 			return 0, err
 		}
 		if a.have == 0 {
-			a.fullUntil = now.Add(min(fullFor, untilNext))
+			a.fullAt = now
 			return untilNext, nil
 		}
 	}
@@ -88,7 +90,7 @@ func (a *active) bringBack(ctx context.Context, hour int64, h hours) {
 // ask gets a block of rights. What lies beyond the limit goes back, because the counter says later how many keys there
 // are; that failing, it counts too many.
 func (a *active) ask(ctx context.Context, now time.Time, hour int64, h hours) error {
-	if a.met || a.readHour != hour || now.Sub(a.readAt) >= pastFor {
+	if a.met || a.readHour != hour || !clock.Within(now, a.readAt, pastFor) {
 		past, present, err := h.read(ctx, hour-h.before, hour)
 		if err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/quota"
+	"github.com/idem-go/idem-aws/internal/twoclocks"
 )
 
 // Active keys count for ActiveFor, by the hour, whichever instance took them.
@@ -160,6 +161,37 @@ func TestActiveKeysAtTheirLimitAreOnlyRead(t *testing.T) {
 	}
 	if f.counters.adds != 0 || f.counters.reads > 2*2*7 {
 		t.Errorf("%d additions and %d reads in a minute, want none, and two every 10 s and instance", f.counters.adds, f.counters.reads)
+	}
+}
+
+// The monotonic clock may stand still while a process is frozen: neither that the limit was met, nor what the hours before had, is
+// believed for longer than by the wall clock.
+func TestAFreezeMakesNothingKnownOfActiveKeysYounger(t *testing.T) {
+	full := newFleet(t, quota.Limits{ActiveKeys: 50}, 0)
+	full.now = time.Now()
+	full.offer(time.Second, map[string]int{"a": 200})
+	full.now = twoclocks.Set(full.now, 25*time.Hour)
+	if _, err := full.instances[0].NewKey(t.Context(), "a"); err != nil {
+		t.Errorf("no key is active any more: %v", err)
+	}
+
+	busy := newFleet(t, quota.Limits{ActiveKeys: 100_000}, 0)
+	busy.now = time.Now()
+	busy.now = busy.now.Add(time.Minute - busy.now.Sub(busy.now.Truncate(time.Hour))) // no hour turns meanwhile
+	reads := func() int {
+		busy.counters.forget()
+		for range 200 {
+			if _, err := busy.instances[0].NewKey(t.Context(), "a"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return busy.counters.reads
+	}
+	if reads() == 0 || reads() != 0 {
+		t.Error("the hours before are read each time, or never")
+	}
+	if busy.now = twoclocks.Set(busy.now, 6*time.Minute); reads() == 0 {
+		t.Error("the hours before are not read again")
 	}
 }
 

@@ -21,10 +21,10 @@ type asking struct {
 	all    bool
 }
 
-// asksMax bounds how often a key is asked for anew because the reply was overtaken.
+// asksMax bounds how often a key is asked for anew because the reply was overtaken, or is too old.
 const asksMax = 3
 
-var errOvertaken = errors.New("the tenant's keys keep changing while they are read")
+var errOvertaken = errors.New("what was read of the tenant's keys was out of date each time")
 
 func (r *ring) begin(name keyName) *asking {
 	r.mu.Lock()

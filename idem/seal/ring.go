@@ -68,14 +68,15 @@ func (r *ring) get(ctx context.Context, tenant string, id uint32) (Key, error) {
 		return key, nil
 	case errors.Is(err, storage.ErrErased):
 		return Key{}, err
-	case usable:
+	case usable && clock.Within(r.cfg.Now(), held.asked, r.cfg.KeyAgeMax): // still: the process may have been frozen
 		r.pause(name)
 		return held.key, nil
 	}
 	return Key{}, &KeysError{err}
 }
 
-// fetch asks once for all who wait for the same key. A caller that gives up waiting changes nothing for the others.
+// fetch asks once for all who wait for the same key. A caller that gives up waiting changes nothing for the others. What was read before
+// the process was frozen for longer than a key may be held is asked for again.
 func (r *ring) fetch(ctx context.Context, name keyName) (Key, error) {
 	fetched := r.fetches.DoChan(fmt.Sprintf("%d %s", name.id, name.tenant), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.KeyTimeout)
@@ -83,7 +84,8 @@ func (r *ring) fetch(ctx context.Context, name keyName) (Key, error) {
 		for range asksMax {
 			asking := r.begin(name)
 			key, err := r.ask(ctx, name)
-			if err, settled := r.settle(asking, key, err); settled {
+			err, settled := r.settle(asking, key, err)
+			if settled && (err != nil || clock.Within(r.cfg.Now(), asking.at, r.cfg.KeyAgeMax)) {
 				return key, err
 			}
 		}

@@ -91,6 +91,28 @@ func TestAKeyOutlivesTroubleUntilItsAge(t *testing.T) {
 	ok(t, use(t, v, r))
 }
 
+// A process that is frozen while it asks uses no key past its age: neither the one that it had, nor the one that it is told.
+func TestAKeyThatGrewTooOldWhileItWasAskedForIsNotUsed(t *testing.T) {
+	for name, refuse := range map[string]bool{"the keys fail then": true, "an erased key is told": false} {
+		t.Run(name, func(t *testing.T) {
+			v := newVault(t, seal.Config{KeyAgeMax: 10 * time.Minute})
+			r := completed(t, "ada", "{}")
+			ok(t, v.Insert(t.Context(), r, base))
+			v.clock.Advance(6 * time.Minute)
+			v.keys.answers(!refuse)
+			v.keys.overtake = func() {
+				v.clock.Advance(time.Hour)
+				v.keys.erase("ada")
+			}
+			if err := use(t, v, r); refuse {
+				wantNoKey(t, err)
+			} else {
+				wantErased(t, err)
+			}
+		})
+	}
+}
+
 // Keys that don't answer are not waited for by everybody: a key that is held is asked for again once in ten seconds.
 func TestTroubleIsWaitedForOnceInAWhile(t *testing.T) {
 	v := newVault(t, seal.Config{KeyAgeMax: 10 * time.Minute})

@@ -17,6 +17,7 @@ const sourceFor = 5 * time.Second
 // than age, at most once in every: who forges signatures can't have it asked more often.
 type secrets struct {
 	source     func(context.Context) ([]string, error)
+	now        func() time.Time
 	every, age time.Duration
 	log        *slog.Logger
 
@@ -65,12 +66,14 @@ func (s *secrets) renewed(ctx context.Context, now time.Time) ([]string, error) 
 	return s.known, s.failed
 }
 
-// ask asks the source. It is nobody's request: one that hangs up, perhaps a forger's on purpose, must not spend the one asking on
-// nothing.
+// ask asks the source, and once more where the process was frozen meanwhile, so that the answer is older than age. It is nobody's request:
+// one that hangs up, perhaps a forger's on purpose, must not spend the one asking on nothing.
 func (s *secrets) ask(ctx context.Context, now time.Time, asking chan struct{}) {
-	ctx, cancel := context.WithTimeout(ctx, sourceFor)
-	defer cancel()
 	fresh, err := s.fresh(ctx)
+	if thawed := s.now(); err == nil && !clock.Within(thawed, now, s.age) {
+		now = thawed
+		fresh, err = s.fresh(ctx)
+	}
 	if err != nil {
 		s.log.WarnContext(ctx, "webhook.secrets_not_read", "error", err)
 	}
@@ -81,12 +84,14 @@ func (s *secrets) ask(ctx context.Context, now time.Time, asking chan struct{}) 
 	} else {
 		s.known, s.read = fresh, now
 	}
-	s.asking = nil
+	s.asked, s.asking = now, nil
 	close(asking)
 }
 
 // fresh is what the source has now. A source that panics would end the process from this goroutine, which no server recovers.
 func (s *secrets) fresh(ctx context.Context) (fresh []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, sourceFor)
+	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the source panicked: %v", p)

@@ -94,7 +94,7 @@ func New(cfg Config) (*Verifier, error) {
 	}
 	now := cfg.Now()
 	return &Verifier{cfg: cfg, secrets: &secrets{
-		source: cfg.Source, every: cfg.SourceEvery, age: cfg.SecretsAge, log: cfg.Logger, known: cfg.Secrets, read: now, asked: now,
+		source: cfg.Source, now: cfg.Now, every: cfg.SourceEvery, age: cfg.SecretsAge, log: cfg.Logger, known: cfg.Secrets, read: now, asked: now,
 	}}, nil
 }
 

@@ -338,6 +338,32 @@ func TestNoClockHidesAReplacedSecret(t *testing.T) {
 	}
 }
 
+// A process that was frozen while the source was asked takes no secret for good that was replaced meanwhile.
+func TestSecretsThatGrewTooOldWhileTheyWereAskedForAreAskedForAgain(t *testing.T) {
+	now, calls := noon.Add(time.Hour), 0
+	v, err := webhook.New(webhook.Config{
+		Secrets: []string{former}, Header: name, Now: func() time.Time { return now },
+		Source: func(context.Context) ([]string, error) {
+			if calls++; calls == 1 {
+				now = now.Add(time.Hour)
+				return []string{former, current}, nil
+			}
+			return []string{current}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := http.Header{name: {webhook.Sign(former, now, body)}}
+	now = now.Add(5 * time.Minute) // their age
+	if err := v.Verify(t.Context(), header, body); !errors.Is(err, webhook.ErrForged) || calls != 2 {
+		t.Errorf("%v after %d calls, want that the replaced secret is over", err, calls)
+	}
+	if err := v.Verify(t.Context(), http.Header{name: {webhook.Sign(current, now, body)}}, body); err != nil || calls != 2 {
+		t.Errorf("%v after %d calls, want that the new one is known", err, calls)
+	}
+}
+
 // docs/operator.md "WebhookContradicts": a secret that was replaced because somebody else has it stops being good within Config.SecretsAge,
 // although every genuine event is signed by one that the process knows, and nothing makes it look.
 func TestAReplacedSecretIsOverWithoutAForgery(t *testing.T) {

@@ -55,6 +55,7 @@ var webhooks = []Mutant{
 	{Name: "a header has any number of signatures", File: signatureFile, Old: " || len(s.sums) == signaturesMax {", New: " {"},
 	{Name: "a second time replaces the first", File: signatureFile, Old: `ok = ok && s.timestamp == "" && s.stamp(value)`, New: `ok = ok && s.stamp(value)`},
 	{Name: "a replaced webhook secret stays good", File: verifyFile, Old: "	case signed && !old:\n", New: "	case signed && (!old || true):\n"},
+	{Name: "webhook secrets are good that were told before a freeze", File: "idem/webhook/renew.go", Old: "!clock.Within(thawed, now, s.age) {", New: "!clock.Within(thawed, now, s.age) && false {"},
 	{Name: "an old webhook is taken again", File: verifyFile, Old: "	case signed && stale:\n		return ErrStale\n", New: ""},
 	{Name: "a webhook of the future is taken", File: verifyFile, Old: "Sub(s.at).Abs() > v.cfg.Tolerance", New: "Sub(s.at) > v.cfg.Tolerance"},
 	{Name: "what a renewed secret did not sign passes", File: verifyFile, Old: "	if !s.signs(fresh, body) {", New: "	if len(fresh) == 0 {"},
@@ -65,6 +66,8 @@ var webhooks = []Mutant{
 // quotas: who may begin.
 var quotas = []Mutant{
 	{Name: "a right of a window that is over admits somebody", File: "idem/quota/rate.go", Old: "	if r.window.span == window {\n		r.have++", New: "	if r.window.span >= window {\n		r.have++"},
+	{Name: "a limit that was met before a freeze is met after it", File: "idem/quota/active.go", Old: "a.readHour == hour && clock.Within(now, a.fullAt, fullFor)", New: "now.Sub(a.fullAt) < fullFor"},
+	{Name: "what the hours before a freeze had is believed after it", File: "idem/quota/active.go", Old: "!clock.Within(now, a.readAt, pastFor)", New: "now.Sub(a.readAt) >= pastFor"},
 	{Name: "a right of an hour that is over admits somebody", File: "idem/quota/active.go", Old: "	if a.hour == hour {\n		a.have++", New: "	if a.hour >= hour {\n		a.have++"},
 	{Name: "rights in hand outlive their window", File: "idem/quota/rate.go", Old: "		r.have, r.empty, r.first = 0, 0, w.draw", New: "		r.empty, r.first = 0, w.draw"},
 	{Name: "what comes back counts twice", File: "idem/quota/dynamoquota/dynamoquota.go", Old: "		standard.Retryables = []retry.IsErrorRetryable{retry.RetryableErrorCode{Codes: retry.DefaultThrottleErrorCodes}}\n", New: ""},
@@ -106,6 +109,7 @@ var calls = []Mutant{
 // outcomes: what the worker makes of it.
 var outcomes = []Mutant{
 	{Name: "a run looks into the shards of its own release only", File: "idem/outbox/runner.go", Old: "	return max(own, kept), nil\n", New: "	return min(own, kept), nil\n"},
+	{Name: "a container tells its shards with its first round", File: "idem/outbox/run.go", Old: "	if _, err := r.shards(ctx); err != nil {\n", New: "	if err := error(nil); err != nil {\n"},
 	{Name: "a run that names shards looks into those of its own release only", File: "idem/outbox/runner.go", Old: "shard += r.store.Shards() {", New: "shard += of {"},
 	{Name: "absence is proof while a frozen process may still send", File: "idem/outbox/topic.go", Old: "return cfg.FreezeAllowance + t.LongestRequest + t", New: "return t.LongestRequest + t"},
 	{Name: "a key is used again while a frozen process may outlive it", File: "idem/outbox/topic.go", Old: "return cfg.ClaimLease + cfg.FreezeAllowance + t", New: "return cfg.ClaimLease + t"},
@@ -204,6 +208,8 @@ var seals = []Mutant{
 	{Name: "an envelope's head is not authentic", File: envelopeFile, Old: "	bound := append(bytes.Clone(out), p.bytes()...)", New: "	bound := p.bytes()"},
 	{Name: "a nonce does not depend on the text", File: envelopeFile, Old: "	mac.Write(text)\n", New: ""},
 	{Name: "an older key that is read late is current again", File: "idem/seal/asking.go", Old: "	if key.Current && key.ID >= a.newest {", New: "	if key.Current {"},
+	{Name: "a key is used that grew too old while it was asked for again", File: "idem/seal/ring.go", Old: "	case usable && clock.Within(r.cfg.Now(), held.asked, r.cfg.KeyAgeMax):", New: "	case usable:"},
+	{Name: "a key is used that was told before a freeze", File: "idem/seal/ring.go", Old: "(err != nil || clock.Within(r.cfg.Now(), asking.at, r.cfg.KeyAgeMax))", New: "(err != nil || true)"},
 	{Name: "an older key that was read late seals", File: "idem/seal/asking.go", Old: " || key.ID < a.newest)", New: ")"},
 	{Name: "an erasure is forgotten for a reply that is late", File: "idem/seal/asking.go", Old: "		other.all = other.all || name.id == currentKey\n", New: ""},
 	{Name: "an answer in the open is taken where all is sealed", File: "idem/seal/store.go", Old: "	return s.cfg.SealedOnly && !r.Sealed", New: "	return s.cfg.SealedOnly && r.Sealed"},
@@ -257,6 +263,7 @@ var journals = []Mutant{
 	{Name: "a problem that writes another member otherwise has no code", File: "idem/client/answer.go", Old: "	return idem.Problem{Code: said.Code}\n", New: "	return idem.Problem{}\n"},
 	{Name: "a 202 that protects nothing may be sent again", File: "idem/client/await.go", Old: "	s.unprotected = unprotected(res.Header)\n", New: ""},
 	{Name: "a torn answer that protects nothing is sent again", File: "idem/client/transport.go", Old: "	s.unprotected = a != nil && unprotected(a.res.Header) // also", New: "	s.unprotected = err == nil && unprotected(a.res.Header) // also"},
+	{Name: "what a server behind the server protects nothing of is sent again", File: "idem/client/answer.go", Old: "strings.SplitSeq(strings.Join(head.Values(header.NameStatus), \",\"), \",\")", New: "strings.SplitSeq(head.Get(header.NameStatus), \";\")"},
 	{Name: "a redirect that protects nothing may be sent again", File: "idem/client/transport.go", Old: "			if unprotected(from.Header) {\n", New: "			if false {\n"},
 }
 
@@ -269,6 +276,7 @@ var typeScripts = []Mutant{
 	{Name: "a reason phrase makes an answer an error", File: "idem/client/typescript/src/answer.ts", Old: ".test(a.statusText) ? a.statusText : \"\";", New: ".test(a.statusText) ? a.statusText : a.statusText;"},
 	{Name: "a torn answer that protects nothing is sent again by the client in TypeScript", File: "idem/client/typescript/src/client.ts", Old: "      unprotected = protectsNothing(response.headers);\n", New: "      unprotected = false;\n"},
 	{Name: "a 202 that protects nothing may be sent again by the client in TypeScript", File: "idem/client/typescript/src/client.ts", Old: "    const unprotected = protectsNothing(accepted.headers);\n", New: "    const unprotected = false;\n"},
+	{Name: "what a server behind the server protects nothing of is sent again by the client in TypeScript", File: "idem/client/typescript/src/answer.ts", Old: ".split(\",\").some((said)", New: ".split(\";\").some((said)"},
 }
 
 // pythons: what the client in Python takes for proof.
@@ -284,6 +292,7 @@ var pythons = []Mutant{
 	{Name: "a journal behind a link is what the client in Python makes of it", File: "idem/client/python/src/idem_client/journal.py", Old: " or \"..\" in path.parts:", New: ":"},
 	{Name: "a torn answer that protects nothing is sent again by the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: "        op.unprotected = head is not None and protects_nothing(head.headers)\n", New: "        op.unprotected = answer is not None and protects_nothing(answer.headers)\n"},
 	{Name: "a 202 that protects nothing may be sent again by the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: "    op.unprotected = protects_nothing(accepted.headers)\n", New: ""},
+	{Name: "what a server behind the server protects nothing of is sent again by the client in Python", File: "idem/client/python/src/idem_client/answer.py", Old: ".split(\",\"))", New: ".split(\";\"))"},
 }
 
 // comparisons: what of a request the middleware compares, and what it reads of its time.
@@ -303,6 +312,8 @@ var compared = []Mutant{
 // apiKeys: whose keys are taken.
 var apiKeys = []Mutant{
 	{Name: "a test key is taken where none is", File: "functions/internal/apikey/apikey.go", Old: "	if k.cfg.RefuseTest && strings", New: "	if k.cfg.RefuseTest && false && strings"},
+	{Name: "a key is good that was read before a freeze", File: "functions/internal/apikey/apikey.go", Old: "	if err == nil && !clock.Within(", New: "	if err == nil && false && !clock.Within("},
+	{Name: "a clock that is set back a little makes a key young", File: "functions/internal/apikey/held.go", Old: "clock.Within(now, e.asked, in.age)", New: "clock.Within(now.Round(0), e.asked, in.age)"},
 	{Name: "a live key is refused where no test key is taken", File: "functions/internal/apikey/apikey.go", Old: " && strings.HasPrefix(bearer, token.Test) {", New: " {"},
 }
 
@@ -443,6 +454,8 @@ var shops = []Mutant{
 	{Name: "an answer that can't be kept says nothing of its order", File: "docs/examples/guides/clients/clients.go", Old: "kept, or not\n		return Answer{}, &UndecidedError{key, protected, err}\n", New: "kept, or not\n		return Answer{}, err\n"},
 	{Name: "an order whose key protects nothing may be sent again because its answer can't be kept", File: "docs/examples/guides/clients/clients.go", Old: "protected := err == nil && protects(response)", New: "protected := true"},
 	{Name: "a mark on an order keeps nothing from being sent", File: "docs/examples/guides/clients/clients.go", Old: "	case found && answer.Status == 0:\n", New: "	case found && false:\n"},
+	{Name: "a mark that could not be kept is forgotten", File: "docs/examples/guides/clients/clients.go", Old: "	s.unkept.Store(name, undecided.Key)\n", New: ""},
+	{Name: "a server behind the server does not count for an order's protection", File: "docs/examples/guides/clients/clients.go", Old: "strings.Join(response.Header.Values(\"Idempotency-Status\"), \",\")", New: "response.Header.Get(\"Idempotency-Status\")"},
 	{Name: "nothing marks an order that is not to be sent again", File: "docs/examples/guides/clients/clients.go", Old: "!errors.As(err, &undecided) || undecided.Protected {", New: "!errors.As(err, &undecided) || undecided.Protected || true {"},
 }
 

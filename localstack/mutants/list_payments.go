@@ -46,6 +46,7 @@ var ledgers = []Mutant{
 // credentials: what the provider's credential is read with.
 var credentials = []Mutant{
 	{Name: "the connection to a secret's host is the call's", File: "functions/internal/credential/credential.go", Old: "context.WithTimeout(context.Background(), readTimeout)", New: "context.WithTimeout(context.WithoutCancel(ctx), readTimeout)"},
+	{Name: "a clock that is set back a little makes a credential young", File: "functions/internal/credential/credential.go", Old: "!clock.Within(now, c.read, c.lasts)", New: "!clock.Within(now.Round(0), c.read, c.lasts)"},
 	{Name: "the reading of a credential outlives its call", File: "functions/internal/credential/credential.go", Old: "	stop := context.AfterFunc(ctx, cancel)\n", New: "	stop := context.AfterFunc(ctx, func() {})\n"},
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/idem-go/idem-aws/functions/internal/clock"
 	"github.com/idem-go/idem-aws/internal/token"
 )
 
@@ -50,6 +51,8 @@ const (
 	// callTimeout bounds one read. There are two, so that one that hangs costs a request no more than a second.
 	callTimeout = time.Second
 	pauseMax    = 50 * time.Millisecond
+	// thawedAfter is the age from which on an answer is from before a freeze, and is not used, unless CacheAge is longer.
+	thawedAfter = 30 * time.Second
 	// usedEvery is how exact the time of the last use is, and usedTimeout what writing it may take of a request.
 	usedEvery   = time.Hour
 	usedTimeout = 250 * time.Millisecond
@@ -93,9 +96,6 @@ func New(cfg Config) (*Keys, error) {
 	return &Keys{cfg: cfg, held: held}, err
 }
 
-// now is the wall clock's: a monotonic one may stand still while a function's process is frozen.
-func (k *Keys) now() time.Time { return k.cfg.Now().Round(0) }
-
 // Caller returns the key in the value of an Authorization header, [ErrMissing], [ErrUnknown], [ErrExpired], [ErrRevoked] or
 // [ErrTest]. The value is parsed before anything is looked up.
 func (k *Keys) Caller(ctx context.Context, authorization string) (Key, error) {
@@ -117,7 +117,7 @@ func (k *Keys) Caller(ctx context.Context, authorization string) (Key, error) {
 	case found == nil:
 		return Key{}, ErrUnknown
 	}
-	if err := found.judge(k.now()); err != nil {
+	if err := found.judge(k.cfg.Now()); err != nil {
 		return Key{}, err
 	}
 	return *found, nil
@@ -126,7 +126,7 @@ func (k *Keys) Caller(ctx context.Context, authorization string) (Key, error) {
 // find returns the key by its id; nil where there is none. Callers that ask at once share one read, which is none of theirs:
 // it goes on where one of them gives up.
 func (k *Keys) find(ctx context.Context, id string) (*Key, error) {
-	if found, ok := k.held.get(id, k.now()); ok {
+	if found, ok := k.held.get(id, k.cfg.Now()); ok {
 		return found, nil
 	}
 	shared := k.reads.DoChan(id, func() (any, error) { return k.fetch(context.WithoutCancel(ctx), id) })
@@ -143,7 +143,7 @@ func (k *Keys) find(ctx context.Context, id string) (*Key, error) {
 
 // fetch reads the key, holds it, and notes that it is used.
 func (k *Keys) fetch(ctx context.Context, id string) (*Key, error) {
-	asked := k.now()
+	asked := k.cfg.Now()
 	if found, ok := k.held.get(id, asked); ok { // another read ended in between
 		return found, nil
 	}
@@ -158,7 +158,9 @@ func (k *Keys) fetch(ctx context.Context, id string) (*Key, error) {
 	return found, nil
 }
 
-// read asks the table, and once more where it fails or does not answer in time.
+var errFrozen = errors.New("apikey: the process was frozen while the table was asked")
+
+// read asks the table, and once more where it fails, does not answer in time, or has answered before a freeze.
 func (k *Keys) read(ctx context.Context, id string) (*Key, error) {
 	found, err := k.once(ctx, id)
 	if err == nil {
@@ -171,7 +173,12 @@ func (k *Keys) read(ctx context.Context, id string) (*Key, error) {
 func (k *Keys) once(ctx context.Context, id string) (*Key, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return k.cfg.Table.Key(ctx, id, oneAttempt)
+	asked := k.cfg.Now()
+	found, err := k.cfg.Table.Key(ctx, id, oneAttempt)
+	if err == nil && !clock.Within(k.cfg.Now(), asked, max(k.cfg.CacheAge, thawedAfter)) {
+		return nil, errFrozen
+	}
+	return found, err
 }
 
 // note writes the time of the last use. It is worth no refusal: where it fails the next read tries again.

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/idem-go/idem-aws/functions/internal/clock"
 )
 
 // The most that a process holds, some megabytes at the most. Keys that are not there have a place of their own, so that
@@ -36,7 +38,7 @@ func newHeld(age time.Duration) (*held, error) {
 	return &held{age: age, known: known, unknown: unknown}, err
 }
 
-// get returns what is held and young enough. An entry of the future is of a clock that was set back.
+// get returns what is held and young enough.
 func (h *held) get(id string, now time.Time) (*Key, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -44,7 +46,7 @@ func (h *held) get(id string, now time.Time) (*Key, bool) {
 		entries *simplelru.LRU[string, entry]
 		age     time.Duration
 	}{{h.known, h.age}, {h.unknown, min(h.age, unknownAge)}} {
-		if e, ok := in.entries.Get(id); ok && !now.Before(e.asked) && now.Sub(e.asked) < in.age {
+		if e, ok := in.entries.Get(id); ok && clock.Within(now, e.asked, in.age) {
 			return e.key, true
 		}
 	}

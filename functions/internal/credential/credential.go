@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/idem-go/idem-aws/functions/internal/clock"
 	"github.com/idem-go/idem-aws/idem/outbox/call"
 )
 
@@ -50,7 +51,7 @@ type Credentials struct {
 	known   []string
 	refused map[string]time.Time // by credential, when the provider answered 401
 	read    time.Time            // when the last reading began
-	due     time.Time            // when the next one is due
+	lasts   time.Duration        // how long after it the next one is due
 	reading bool
 }
 
@@ -68,16 +69,13 @@ func New(ctx context.Context, cfg Config) (*Credentials, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	began := wall(cfg.Now())
+	began := cfg.Now()
 	known, err := readFrom(ctx, cfg.Source)
 	if err != nil {
 		return nil, err
 	}
-	return &Credentials{cfg: cfg, known: known, refused: map[string]time.Time{}, read: began, due: began.Add(cfg.Age)}, nil
+	return &Credentials{cfg: cfg, known: known, refused: map[string]time.Time{}, read: began, lasts: cfg.Age}, nil
 }
-
-// wall is the wall clock's: a monotonic one may stand still while a function's process is frozen.
-func wall(at time.Time) time.Time { return at.Round(0) }
 
 func readFrom(ctx context.Context, source func(context.Context) (string, error)) ([]string, error) {
 	text, err := source(ctx)
@@ -108,12 +106,12 @@ func parse(text string) ([]string, error) {
 func (c *Credentials) current(ctx context.Context) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := wall(c.cfg.Now())
-	if !c.reading && (!now.Before(c.due) || now.Before(c.read)) { // a clock that is set back makes nothing younger
+	now := c.cfg.Now()
+	if !c.reading && !clock.Within(now, c.read, c.lasts) {
 		c.renew(ctx, now)
 	}
 	for _, each := range c.known {
-		if at, ok := c.refused[each]; !ok || now.Sub(at) >= c.cfg.Age {
+		if at, ok := c.refused[each]; !ok || !clock.Within(now, at, c.cfg.Age) {
 			return each
 		}
 	}
@@ -123,7 +121,7 @@ func (c *Credentials) current(ctx context.Context) string {
 // renew reads the secret again; it lets go of the lock meanwhile. The reading ends with the call, and has none of the values of its context:
 // by those package call hears of the call's own connection, and would take the connection to the secret's host for it.
 func (c *Credentials) renew(ctx context.Context, now time.Time) {
-	c.reading, c.read, c.due = true, now, now.Add(pause)
+	c.reading, c.read, c.lasts = true, now, pause
 	c.mu.Unlock()
 	reading, cancel := context.WithTimeout(context.Background(), readTimeout)
 	stop := context.AfterFunc(ctx, cancel)
@@ -136,7 +134,7 @@ func (c *Credentials) renew(ctx context.Context, now time.Time) {
 		c.cfg.Logger.WarnContext(ctx, "provider.credential_not_read", "error", err)
 		return
 	}
-	c.known, c.due = known, now.Add(c.cfg.Age)
+	c.known, c.lasts = known, c.cfg.Age
 	for each := range c.refused {
 		if !slices.Contains(known, each) {
 			delete(c.refused, each)
@@ -151,10 +149,7 @@ func (c *Credentials) refuse(credential string) {
 	if !slices.Contains(c.known, credential) {
 		return // it was replaced meanwhile
 	}
-	c.refused[credential] = wall(c.cfg.Now())
-	if soon := c.read.Add(pause); soon.Before(c.due) {
-		c.due = soon
-	}
+	c.refused[credential], c.lasts = c.cfg.Now(), pause
 }
 
 // Transport sends "Authorization: Bearer" with every request that next makes. It repeats none: what the provider answered 401 it

@@ -20,6 +20,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/call"
+	"github.com/idem-go/idem-aws/internal/twoclocks"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
@@ -105,18 +106,24 @@ func TestANewCredentialIsUsedWithinItsAge(t *testing.T) {
 	}
 }
 
-// A wall clock that is set back makes no credential younger. It is the one that is asked: in a process that was frozen the monotonic
-// one may have stood still.
-func TestAClockThatIsSetBackKeepsNoCredential(t *testing.T) {
-	w := newWorld(t)
-	w.taken = []string{"old", "new"}
-	w.holds("old")
-	client := w.client()
-	w.holds("new")
-	w.now = w.now.Add(-time.Hour)
-	w.asks(client, 200)
-	if !slices.Equal(w.sent, []string{"new"}) {
-		t.Errorf("sent %q", w.sent)
+// A wall clock that is set back makes no credential younger, and in a process that was frozen the monotonic one may have stood still.
+func TestNoClockKeepsACredential(t *testing.T) {
+	for name, later := range map[string]func(time.Time) time.Time{
+		"set back by an hour":                        func(at time.Time) time.Time { return at.Add(-time.Hour) },
+		"set back by a part of the time that passed": func(at time.Time) time.Time { return twoclocks.Set(at.Add(5*time.Minute), -3*time.Minute) },
+		"frozen": func(at time.Time) time.Time { return twoclocks.Set(at, 5*time.Minute) },
+	} {
+		w := newWorld(t)
+		w.now = time.Now()
+		w.taken = []string{"old", "new"}
+		w.holds("old")
+		client := w.client()
+		w.holds("new")
+		w.now = later(w.now)
+		w.asks(client, 200)
+		if !slices.Equal(w.sent, []string{"new"}) {
+			t.Errorf("%s: sent %q", name, w.sent)
+		}
 	}
 }
 

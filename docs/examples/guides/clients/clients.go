@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/idem-go/idem-aws/idem/client"
 )
@@ -37,6 +38,7 @@ type Shop struct {
 	answers Answers
 	keys    *client.Transport
 	http    *http.Client
+	unkept  sync.Map // by an order's name, the key of a mark that could not be kept
 }
 
 // NewShop keeps the keys of orders that are not done with in the folder, so that a restart finds them.
@@ -50,14 +52,17 @@ func NewShop(url, folder string, answers Answers) (*Shop, error) {
 		return nil, err
 	}
 	asItIs := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Shop{url, answers, keys, &http.Client{Transport: keys, CheckRedirect: asItIs}}, nil
+	return &Shop{url: url, answers: answers, keys: keys, http: &http.Client{Transport: keys, CheckRedirect: asItIs}}, nil
 }
 
 // Order places an order under a name of the shop's own, and returns its answer. A name is used for one order only: called again, it
 // returns the answer that is kept. Beside an error that is not [client.ErrUnknown] there may be the answer.
 func (s *Shop) Order(ctx context.Context, name, body string) (Answer, error) {
 	answer, found, err := s.answers.Kept(name) // before anything is sent: the key of a kept answer may be forgotten
+	key, marked := s.unkept.Load(name)
 	switch {
+	case marked && !found:
+		return Answer{}, s.mark(name, &UndecidedError{key.(string), false, errors.Join(errMarked, err)})
 	case err != nil:
 		return Answer{}, &UndecidedError{"", true, err} // an earlier call may have placed the order
 	case found && answer.Status == 0:
@@ -76,13 +81,18 @@ func (s *Shop) Order(ctx context.Context, name, body string) (Answer, error) {
 var errMarked = errors.New("an earlier call ended so")
 
 // mark keeps under the order's name that it is not to be sent again, where its error says so: whatever calls again, such as a queue that
-// delivers the job once more, sends nothing then.
+// delivers the job once more, sends nothing then. The database may be what has failed, so the shop remembers a mark until it is kept.
 func (s *Shop) mark(name string, err error) error {
 	var undecided *UndecidedError
 	if !errors.As(err, &undecided) || undecided.Protected {
 		return err
 	}
-	return errors.Join(err, s.answers.Keep(name, Answer{Key: undecided.Key}))
+	s.unkept.Store(name, undecided.Key)
+	if down := s.answers.Keep(name, Answer{Key: undecided.Key}); down != nil {
+		return errors.Join(err, down)
+	}
+	s.unkept.Delete(name)
+	return err
 }
 
 // send sends the order until the API has decided about it, and keeps its answer.
@@ -158,8 +168,8 @@ func mayRepeat(err error) (string, bool) {
 
 // protects says that the key protects what the answer is to.
 func protects(response *http.Response) bool {
-	status := response.Header.Get("Idempotency-Status")
-	return status != "unprotected" && status != "ignored"
+	said := strings.Join(response.Header.Values("Idempotency-Status"), ",") // of servers behind one another, each
+	return !strings.Contains(said, "unprotected") && !strings.Contains(said, "ignored")
 }
 
 // unrepeatable is the error of an order that may have been placed, and that would be placed again.
@@ -178,5 +188,9 @@ func (s *Shop) GiveUp(ctx context.Context, name, key string) error {
 	if err := s.keys.Done(ctx, name, key); err != nil {
 		return err
 	}
-	return s.answers.Drop(name, key) // last: under a name with a mark nothing is sent
+	if err := s.answers.Drop(name, key); err != nil { // last: under a name with a mark nothing is sent
+		return err
+	}
+	s.unkept.Delete(name)
+	return nil
 }

@@ -406,6 +406,45 @@ func TestWhatCannotBeKeptMayHaveBeenPlaced(t *testing.T) {
 		if !errors.Is(err, client.ErrUnknown) || !errors.Is(err, errDied) || strings.Contains(err.Error(), "call again") {
 			t.Errorf("%v, want that it may have been placed, and is not to be sent again", err)
 		}
+		kept.unread = errDied // the queue delivers the job again, while the database is down and once it is back
+		for range 2 {
+			_, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`)
+			if !errors.Is(err, client.ErrUnknown) || strings.Contains(err.Error(), "call again") {
+				t.Errorf("again: %v, want that it may have been placed, and is not to be sent again", err)
+			}
+			kept.unread, kept.before = nil, nil
+		}
+		var undecided *UndecidedError
+		if !errors.As(err, &undecided) || kept.rows["order-17"] != (Answer{Key: undecided.Key}) || s.orders.Load() != 1 {
+			t.Fatalf("%d orders, kept %v, want the mark now", s.orders.Load(), kept.rows)
+		}
+		if err := shop.GiveUp(t.Context(), "order-17", undecided.Key); err != nil {
+			t.Error(err)
+		}
+		check.Get(shop.Order(t.Context(), "order-17", `{"item":"book"}`))(t)
+		if s.orders.Load() != 2 {
+			t.Errorf("%d orders, want that the name is a new one", s.orders.Load())
+		}
+	})
+	t.Run("the mark of one that is given up", func(t *testing.T) {
+		kept := &table{rows: map[string]Answer{}, before: errDied}
+		listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Add("Idempotency-Status", "executed") // and so did the server behind this one
+			w.Header().Add("Idempotency-Status", "ignored")
+			w.WriteHeader(http.StatusCreated)
+		}))
+		defer listening.Close()
+		shop := check.Get(NewShop(listening.URL, t.TempDir(), kept.answers()))(t)
+		_, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`)
+		var undecided *UndecidedError
+		if !errors.As(err, &undecided) || undecided.Protected {
+			t.Fatalf("%v, want that it is not to be sent again", err)
+		}
+		kept.before = nil
+		if err := shop.GiveUp(t.Context(), "order-17", undecided.Key); err != nil {
+			t.Error(err)
+		}
+		check.Get(shop.Order(t.Context(), "order-17", `{"item":"book"}`))(t)
 	})
 	t.Run("an earlier answer, which can't be read", func(t *testing.T) {
 		s, url := newServer(t, 0)

@@ -71,9 +71,12 @@ export type Verdict = "answer" | "stored" | "again" | "mismatch" | "unknown" | "
  */
 export const retried = [408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 525, 526, 527, 529, 530, 598, 599];
 
-/** Whether an answer's head says that the key protects nothing there: each attempt that arrives is executed. */
+/**
+ * Whether an answer's head says that the key protects nothing there: each attempt that arrives is executed. Servers behind one
+ * another may each have told, and their lines are one here.
+ */
 export function protectsNothing(headers: Headers): boolean {
-  return ["unprotected", "ignored"].includes(headers.get("Idempotency-Status") ?? "");
+  return (headers.get("Idempotency-Status") ?? "").split(",").some((said) => ["unprotected", "ignored"].includes(said.trim()));
 }
 
 /** The codes that say, by themselves, what became of the request: asking again gets the same. */

@@ -63,8 +63,9 @@ say that they had no answer of the server (520 to 527, 529, 530, 598, 599), whic
 
 
 def protects_nothing(headers: httpx.Headers) -> bool:
-    """Whether an answer's head says that the key protects nothing there: each attempt that arrives is executed."""
-    return headers.get("Idempotency-Status") in ("unprotected", "ignored")
+    """Whether an answer's head says that the key protects nothing there: each attempt that arrives is executed. Servers behind one
+    another may each have told, and their lines are one here."""
+    return any(said.strip() in ("unprotected", "ignored") for said in headers.get("Idempotency-Status", "").split(","))
 
 
 _DECIDED = frozenset({"idempotency_response_not_kept", "idempotency_response_erased"})
