@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem/internal/clock"
 	"github.com/idem-go/idem-aws/idem/internal/timers"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/internal/clock"
 )
 
 // What a call says about the store, in gobreaker's form: nil is an answer.

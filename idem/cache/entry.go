@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem/internal/clock"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/internal/clock"
 )
 
 // entry is what is held of one record.

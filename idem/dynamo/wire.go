@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/middleware"
 	"github.com/idem-go/idem-aws/idem/internal/bodies"
-	"github.com/idem-go/idem-aws/idem/internal/clock"
+	"github.com/idem-go/idem-aws/internal/clock"
 )
 
 // call is one call to DynamoDB.

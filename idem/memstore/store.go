@@ -21,8 +21,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem/internal/clock"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/internal/clock"
 )
 
 // Config is the store's configuration. The zero value of each field means its default.

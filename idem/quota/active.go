@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem/internal/clock"
+	"github.com/idem-go/idem-aws/internal/clock"
 )
 
 // active is an instance's part of a limit on keys that are remembered.

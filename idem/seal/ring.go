@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
-	"github.com/idem-go/idem-aws/idem/internal/clock"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/internal/clock"
 	"golang.org/x/sync/singleflight"
 )
 

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem/internal/clock"
+	"github.com/idem-go/idem-aws/internal/clock"
 )
 
 // sourceFor bounds one asking of the source.

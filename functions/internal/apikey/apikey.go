@@ -18,7 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/singleflight"
 
-	"github.com/idem-go/idem-aws/functions/internal/clock"
+	"github.com/idem-go/idem-aws/internal/clock"
 	"github.com/idem-go/idem-aws/internal/token"
 )
 

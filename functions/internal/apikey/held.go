@@ -6,7 +6,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"github.com/idem-go/idem-aws/functions/internal/clock"
+	"github.com/idem-go/idem-aws/internal/clock"
 )
 
 // The most that a process holds, some megabytes at the most. Keys that are not there have a place of their own, so that

@@ -17,8 +17,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/idem-go/idem-aws/functions/internal/clock"
 	"github.com/idem-go/idem-aws/idem/outbox/call"
+	"github.com/idem-go/idem-aws/internal/clock"
 )
 
 const (

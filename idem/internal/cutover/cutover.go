@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem/internal/clock"
 	"github.com/idem-go/idem-aws/idem/internal/flight"
+	"github.com/idem-go/idem-aws/internal/clock"
 )
 
 // AgeMax is how old a reading is at most that is gone by. An operator's command that moves the instant waits that long.

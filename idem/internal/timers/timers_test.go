@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/idem-go/idem-aws/idem/internal/clock"
 	"github.com/idem-go/idem-aws/idem/internal/timers"
+	"github.com/idem-go/idem-aws/internal/clock"
 )
 
 // Whatever is set, reset and stopped in whatever order, each timer fires at its last time, once, unless it was stopped before.

@@ -27,10 +27,10 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
-	"github.com/idem-go/idem-aws/idem/internal/clock"
 	"github.com/idem-go/idem-aws/idem/internal/lastlook"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/telemetry/trace"
+	"github.com/idem-go/idem-aws/internal/clock"
 )
 
 // Client calls providers. It is safe for concurrent use.
