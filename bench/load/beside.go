@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
@@ -15,21 +17,23 @@ type turns struct{ requests, rounds, known int }
 
 // measureBeside measures all sides over one endpoint: first requests and replays, in slices that take turns. powertools is the
 // folder of its service; without it that side is left out.
-func measureBeside(ctx context.Context, url, powertools string, size turns, callers []int) (Part, error) {
+func measureBeside(
+	ctx context.Context, url, powertools string, size turns, callers []int, options ...func(*dynamodb.Options),
+) (Part, error) {
 	part := Part{Name: "beside: the same request, with the same small business row, on every side"}
 	t, shapes, err := createSideTables(ctx, url)
 	if err != nil {
 		return part, err
 	}
-	kinds, err := learn(ctx, url, t)
+	kinds, err := learn(ctx, url, t, options...)
 	if err != nil {
 		return part, err
 	}
-	costs, err := sideCosts(ctx, url, powertools, t, kinds, shapes)
+	costs, err := sideCosts(ctx, url, powertools, t, kinds, shapes, options...)
 	if err != nil {
 		return part, err
 	}
-	all, stop, err := openSides(ctx, url, t, kinds, powertools)
+	all, stop, err := openSides(ctx, url, t, kinds, powertools, options...)
 	if err != nil {
 		return part, err
 	}
@@ -77,10 +81,11 @@ func takeTurns(ctx context.Context, all []*side, replay bool, size turns, caller
 // sideCosts prices a first request and a replay of each side, by name.
 func sideCosts(
 	ctx context.Context, url, powertools string, t tables, kinds []kind, shapes map[string]schema.Table,
+	options ...func(*dynamodb.Options),
 ) (map[string]map[bool]*Cost, error) {
 	meter := newMetered(url, shapes)
 	defer meter.close()
-	all, stop, err := openSides(ctx, meter.url(), t, kinds, powertools)
+	all, stop, err := openSides(ctx, meter.url(), t, kinds, powertools, options...)
 	if err != nil {
 		return nil, err
 	}

@@ -3,17 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
 // measureDirect drives the service in this process, over the endpoint's DynamoDB: the paths of the gateway without API Gateway,
 // Lambda and a worker.
-func measureDirect(ctx context.Context, url string, requests int, callers []int) (Part, error) {
+func measureDirect(ctx context.Context, url string, requests int, callers []int, options ...func(*dynamodb.Options)) (Part, error) {
 	part := Part{Name: "direct: the handler in this process, DynamoDB an emulator"}
 	t, err := createTables(ctx, url, "load-direct")
 	if err != nil {
 		return part, err
 	}
-	measured, err := newApp(ctx, newClient(url), t)
+	measured, err := newApp(ctx, newClient(url, options...), t)
 	if err != nil {
 		return part, err
 	}
@@ -23,7 +25,7 @@ func measureDirect(ctx context.Context, url string, requests int, callers []int)
 	}
 	part.Figures = traffic.figures(ctx, requests, callers)
 	part.Wrong = unexpected(part.Figures)
-	costs, err := directCosts(ctx, url, t)
+	costs, err := directCosts(ctx, url, t, options...)
 	for i, f := range part.Figures {
 		part.Figures[i].Cost = costs[f.Path]
 	}
@@ -31,10 +33,10 @@ func measureDirect(ctx context.Context, url string, requests int, callers []int)
 }
 
 // directCosts prices a request of each path.
-func directCosts(ctx context.Context, url string, t tables) (map[string]*Cost, error) {
+func directCosts(ctx context.Context, url string, t tables, options ...func(*dynamodb.Options)) (map[string]*Cost, error) {
 	meter := newMetered(url, t.shapes())
 	defer meter.close()
-	app, err := newApp(ctx, newClient(meter.url()), t)
+	app, err := newApp(ctx, newClient(meter.url(), options...), t)
 	if err != nil {
 		return nil, err
 	}

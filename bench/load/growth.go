@@ -24,13 +24,16 @@ type growth struct {
 	template hand.Template
 	filled   int
 	told     func(done, of int)
+	options  []func(*dynamodb.Options)
 }
 
 // measureGrowth fills the table to each size, and measures first requests and replays there. What they consume must be the same
 // at every size.
-func measureGrowth(ctx context.Context, url string, rows []int, requests int, told func(done, of int)) (Part, error) {
+func measureGrowth(
+	ctx context.Context, url string, rows []int, requests int, told func(done, of int), options ...func(*dynamodb.Options),
+) (Part, error) {
 	part := Part{Name: "growth: first requests and replays of an atomic operation, by the records in the table"}
-	g, err := newGrowth(ctx, url, told)
+	g, err := newGrowth(ctx, url, told, options...)
 	if err != nil {
 		return part, err
 	}
@@ -68,14 +71,14 @@ func grows(figures []Figure) (wrong []string) {
 }
 
 // newGrowth makes the table, and learns from idem what a record is like.
-func newGrowth(ctx context.Context, url string, told func(done, of int)) (*growth, error) {
+func newGrowth(ctx context.Context, url string, told func(done, of int), options ...func(*dynamodb.Options)) (*growth, error) {
 	t, err := createTables(ctx, url, "load-growth")
 	if err != nil {
 		return nil, err
 	}
-	g := &growth{url: url, tables: t, told: told}
+	g := &growth{url: url, tables: t, told: told, options: options}
 	var recorded hand.Recorder
-	app, err := newApp(ctx, newClient(url, recorded.Option), t)
+	app, err := newApp(ctx, newClient(url, append(options, recorded.Option)...), t)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +108,7 @@ func newGrowth(ctx context.Context, url string, told func(done, of int)) (*growt
 func (g *growth) fill(ctx context.Context, n int) (time.Duration, error) {
 	from := g.filled
 	begun := time.Now()
-	err := fill.Write(ctx, newClient(g.url), n-from, func(_ context.Context, i int) (string, types.WriteRequest, error) {
+	err := fill.Write(ctx, newClient(g.url, g.options...), n-from, func(_ context.Context, i int) (string, types.WriteRequest, error) {
 		key := fmt.Sprintf("fill%0*d", keyBytes-len("fill"), from+i)
 		return g.tables.Idempotency, types.WriteRequest{PutRequest: &types.PutRequest{Item: g.template.Fill(g.record, key)}}, nil
 	}, func(done int) { g.told(from+done, n) })
@@ -115,13 +118,13 @@ func (g *growth) fill(ctx context.Context, n int) (time.Duration, error) {
 
 // figures measures and prices both paths.
 func (g *growth) figures(ctx context.Context, requests int) ([]Figure, error) {
-	measured, err := newApp(ctx, newClient(g.url), g.tables)
+	measured, err := newApp(ctx, newClient(g.url, g.options...), g.tables)
 	if err != nil {
 		return nil, err
 	}
 	meter := newMetered(g.url, g.tables.shapes())
 	defer meter.close()
-	priced, err := newApp(ctx, newClient(meter.url()), g.tables)
+	priced, err := newApp(ctx, newClient(meter.url(), g.options...), g.tables)
 	if err != nil {
 		return nil, err
 	}

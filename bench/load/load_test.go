@@ -15,13 +15,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
 // The costs are those of bench/cost for the same paths; a status is the record and its message.
 func TestTheHandlerIsMeasuredWithItsCosts(t *testing.T) {
-	part, err := measureDirect(t.Context(), dynamotest.Endpoint(t, dynamotest.Dynoxide), 12, []int{1, 4})
+	part, err := measureDirect(t.Context(), dynamotest.Endpoint(t, dynamotest.Dynoxide), 12, []int{1, 4}, wirefault.Patiently)
 	must(t, err)
 	must(t, Report{Parts: []Part{part}}.err())
 	want := map[string]Cost{
@@ -42,7 +43,7 @@ func TestTheHandlerIsMeasuredWithItsCosts(t *testing.T) {
 func TestCostsDoNotGrowWithTheTable(t *testing.T) {
 	url := dynamotest.Endpoint(t, dynamotest.Dynoxide)
 	var told []int
-	part, err := measureGrowth(t.Context(), url, []int{300, 100}, 5, func(done, _ int) { told = append(told, done) })
+	part, err := measureGrowth(t.Context(), url, []int{300, 100}, 5, func(done, _ int) { told = append(told, done) }, wirefault.Patiently)
 	must(t, err)
 	must(t, Report{Parts: []Part{part}}.err())
 	if len(part.Figures) != 4 || part.Figures[0].Rows != 100 || part.Figures[3].Rows != 300 {
@@ -82,7 +83,7 @@ func TestACostThatGrowsFailsTheRun(t *testing.T) {
 
 // By hand the same calls are made that idem makes, so they consume the same.
 func TestTheSidesAnswerAlikeAndTheCallsByHandConsumeWhatIdemDoes(t *testing.T) {
-	part, err := measureBeside(t.Context(), dynamotest.Endpoint(t, dynamotest.Dynoxide), "", turns{requests: 12, rounds: 3, known: 5}, []int{1, 4})
+	part, err := measureBeside(t.Context(), dynamotest.Endpoint(t, dynamotest.Dynoxide), "", turns{requests: 12, rounds: 3, known: 5}, []int{1, 4}, wirefault.Patiently)
 	must(t, err)
 	must(t, Report{Parts: []Part{part}}.err())
 	costs := map[string]Cost{}
@@ -145,7 +146,7 @@ func TestAReplayThatIsExecutedIsUnexpected(t *testing.T) {
 	url := dynamotest.Endpoint(t, dynamotest.Dynoxide)
 	tables, err := createTables(t.Context(), url, "load-replay")
 	must(t, err)
-	app, err := newApp(t.Context(), newClient(url), tables)
+	app, err := newApp(t.Context(), newClient(url, wirefault.Patiently), tables)
 	must(t, err)
 	traffic := newTraffic(inProcessClient(app))
 	if code := traffic.pay(t.Context(), 0); code != "" {

@@ -38,14 +38,14 @@ type kind struct {
 }
 
 // learn finds out which calls idem makes for a first request and a replay of each kind.
-func learn(ctx context.Context, url string, t tables) ([]kind, error) {
+func learn(ctx context.Context, url string, t tables, options ...func(*dynamodb.Options)) ([]kind, error) {
 	kinds := []kind{
 		{name: "atomic", promises: "record, row and answer in one transaction, fenced by owner and epoch; status, headers and body are replayed"},
 		{name: "wrapped", promises: "record fenced by owner and epoch, the lease renewed while the handler runs; the handler's row is written beside it, " +
 			"and a crash between the two leaves the record unknown, not executed again"},
 	}
 	var recorded hand.Recorder
-	app, err := newApp(ctx, newClient(url, recorded.Option), t)
+	app, err := newApp(ctx, newClient(url, append(options, recorded.Option)...), t)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +65,10 @@ func learn(ctx context.Context, url string, t tables) ([]kind, error) {
 }
 
 // openSides starts all sides over an endpoint. stop ends them.
-func openSides(ctx context.Context, url string, t tables, kinds []kind, powertools string) ([]*side, func(), error) {
-	dynamo := newClient(url)
+func openSides(
+	ctx context.Context, url string, t tables, kinds []kind, powertools string, options ...func(*dynamodb.Options),
+) ([]*side, func(), error) {
+	dynamo := newClient(url, options...)
 	app, err := newApp(ctx, dynamo, t)
 	if err != nil {
 		return nil, nil, err

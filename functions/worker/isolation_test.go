@@ -36,11 +36,13 @@ func TestMessagesThatHangAreTheirTenantsAlone(t *testing.T) {
 	h := started(t)
 	round := func(source string) func() []time.Duration {
 		return func() []time.Duration {
-			took := delivered(t, s, m, h, enough, source, lambdatest.Patience)
-			if took == nil {
-				t.Fatalf("not all messages are delivered beside another tenant's that charge %s, or those do not all hang", source)
+			for range 3 { // a message that is held up is each time, and a machine that stands for so long does not
+				if took := delivered(t, s, m, h, enough, source, lambdatest.Patience); took != nil {
+					return took
+				}
 			}
-			return took
+			t.Fatalf("not all messages are delivered beside another tenant's that charge %s, or those do not all hang", source)
+			return nil
 		}
 	}
 	got := lambdatest.Measure(round("card_ok"), round("card_hang"))

@@ -14,6 +14,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 // What a replay costs with and without a cache, in calls and capacity units; a lost write's are not reported (W is left
 // out; the package's comment says what it is billed as). The table of the package's comment is this.
 func TestWhatItSaves(t *testing.T) {
-	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Dynoxide))
+	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Dynoxide), wirefault.Patiently)
 	tables, err := dynamotest.CreateTables(t.Context(), client, "cache")
 	if err != nil {
 		t.Fatal(err)

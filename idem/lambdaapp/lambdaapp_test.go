@@ -55,7 +55,10 @@ func deploy(t *testing.T, shards string) *deployment {
 		t.Fatal(err)
 	}
 	return &deployment{
-		aws: aws.Config{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")},
+		aws: aws.Config{
+			Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
+			HTTPClient: &http.Client{Transport: wirefault.Patient{}},
+		},
 		variables: map[string]string{
 			environment.IdempotencyTable: tables.Idempotency, environment.OutboxTable: tables.Outbox, environment.OutboxShards: shards,
 			environment.WakeUpQueueURL: "http://127.0.0.1:9/wake-ups", environment.DeadLetterQueueURL: "http://127.0.0.1:9/dead-letters",
@@ -181,7 +184,7 @@ func TestOnlyASignedPathTakesTheReplacementCharacter(t *testing.T) {
 // docs/semantics.md "Leases": where the platform kills the process at a deadline no lease is renewed. A function's time-out may be longer than
 // an execution, so the lease outlives it: another request that took the key over before would run beside the first.
 func TestTheLeaseOutlivesTheInvocation(t *testing.T) {
-	d, wire := deploy(t, "1"), &wirefault.Transport{}
+	d, wire := deploy(t, "1"), &wirefault.Transport{Next: wirefault.Patient{}}
 	d.aws.HTTPClient = &http.Client{Transport: wire}
 	api := d.start(t, environment.API)
 	deadline := time.Now().Add(10 * time.Minute)

@@ -16,6 +16,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
@@ -56,7 +57,7 @@ func TestSweepsBesideEachOtherAndLiveTraffic(t *testing.T) {
 	})
 	dynamotest.Each(t, func(t *testing.T, url string) {
 		t.Parallel()
-		client := dynamotest.Client(url)
+		client := dynamotest.Client(url, wirefault.Patiently)
 		tables, err := dynamotest.CreateTables(t.Context(), client, "traffic")
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/idem-go/idem-aws/docs/examples/internal/check"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
@@ -17,7 +18,7 @@ func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 func TestProtectionTakesFifteenLines(t *testing.T) { check.Lines(t, "main.go", 15) }
 
 func TestAnOrderThatIsSentTwiceIsPlacedOnce(t *testing.T) {
-	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]))
+	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]), wirefault.Patiently)
 	if _, err := dynamotest.CreateTables(t.Context(), client, "shop"); err != nil {
 		t.Fatal(err)
 	}

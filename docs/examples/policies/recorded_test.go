@@ -22,6 +22,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/internal/recording"
 )
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 // The pages of docs/policies show exchanges of the file testdata/recorded.http. They are what a service answers whose store
 // is DynamoDB, by the policy that the page is about.
 func TestPagesShowWhatIsAnswered(t *testing.T) {
-	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]))
+	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]), wirefault.Patiently)
 	tables, err := dynamotest.CreateTables(t.Context(), client, "policies")
 	if err != nil {
 		t.Fatal(err)

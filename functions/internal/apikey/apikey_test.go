@@ -29,11 +29,14 @@ func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
 // line is the way to the table, on which calls are counted, held up and broken.
 type line struct {
+	// reads are counted as they are sent, writes as they arrive.
 	reads, writes atomic.Int64
 	// broken is how many calls are answered with a failure of DynamoDB's; -1 is all of them.
 	broken atomic.Int64
 	// hangs, where it is set, holds a read up until it is closed.
 	hangs atomic.Pointer[chan struct{}]
+	// hurried has calls given up when their time is over. Else they wait for their answer: machines stand now and then.
+	hurried atomic.Bool
 }
 
 // tapped is the stage's table behind a line.
@@ -46,7 +49,6 @@ func tapped(t *testing.T, s *lambdatest.Stage) (*line, apikey.Table) {
 	l, pass := &line{}, httputil.NewSingleHostReverseProxy(to)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetItem") {
-			l.reads.Add(1)
 			if hang := l.hangs.Load(); hang != nil {
 				<-*hang
 			}
@@ -65,9 +67,12 @@ func tapped(t *testing.T, s *lambdatest.Stage) (*line, apikey.Table) {
 	return l, apikey.Table{Client: client, Name: s.APIKeys}
 }
 
-// RoundTrip implements http.RoundTripper: calls are given up only where the line holds them up.
+// RoundTrip implements http.RoundTripper.
 func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
-	if l.hangs.Load() != nil {
+	if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetItem") {
+		l.reads.Add(1)
+	}
+	if l.hurried.Load() {
 		return http.DefaultTransport.RoundTrip(r)
 	}
 	return wirefault.Patient{}.RoundTrip(r)
@@ -329,6 +334,7 @@ func TestAReadThatHangsIsGivenUp(t *testing.T) {
 	keys, l, _ := held(t, s)
 	hang := make(chan struct{})
 	l.hangs.Store(&hang)
+	l.hurried.Store(true)
 	t.Cleanup(func() { close(hang) })
 	began := time.Now()
 	_, err := keys.Caller(t.Context(), "Bearer "+lambdatest.Token)
@@ -393,7 +399,7 @@ func TestLastUseIsWorthNoRefusal(t *testing.T) {
 	if n := l.writes.Load(); n != 0 {
 		t.Errorf("%d writes", n)
 	}
-	readOnly, err := apikey.New(apikey.Config{Table: apikey.Table{Client: dynamotest.Client(writesFail(t)), Name: s.APIKeys}, Now: c.now})
+	readOnly, err := apikey.New(apikey.Config{Table: apikey.Table{Client: dynamotest.Client(writesFail(t), wirefault.Patiently), Name: s.APIKeys}, Now: c.now})
 	if err != nil {
 		t.Fatal(err)
 	}

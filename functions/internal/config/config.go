@@ -350,8 +350,18 @@ func AWS(ctx context.Context) (aws.Config, error) {
 	if err != nil {
 		return cfg, fmt.Errorf("configuration: %w", err)
 	}
-	cfg.HTTPClient = sdkhttp.BufferedBody(cfg.HTTPClient)
+	cfg.HTTPClient = wire(sdkhttp.BufferedBody(cfg.HTTPClient))
 	return cfg, nil
+}
+
+// wire lies between the SDK's clients and the network: nothing, outside tests.
+var wire = func(client sdkhttp.Doer) sdkhttp.Doer { return client }
+
+// Wire lays a wire below the clients of each [AWS] until the test is over. It is for tests only.
+func Wire(t interface{ Cleanup(f func()) }, between func(sdkhttp.Doer) sdkhttp.Doer) {
+	before := wire
+	wire = between
+	t.Cleanup(func() { wire = before })
 }
 
 // Must ends the start of a function that can't be configured: its log then names the reason, and nothing was taken yet.

@@ -66,7 +66,7 @@ var prefixes atomic.Int64
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, shards: table.LedgerShards, clock: idemtest.NewClock(begin), client: dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]), lambdatest.Wire(t, &wirefault.Transport{}))}
+	w := &world{T: t, shards: table.LedgerShards, clock: idemtest.NewClock(begin), client: dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]), lambdatest.Wire(t, &wirefault.Transport{Next: wirefault.Patient{}}))}
 	prefix := "drift-" + strconv.FormatInt(prefixes.Add(1), 10)
 	var err error
 	w.tables, err = dynamotest.CreateTables(t.Context(), w.client, prefix)

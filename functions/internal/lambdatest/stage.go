@@ -17,8 +17,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/functions/internal/apikey"
+	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/internal/token"
 	"github.com/idem-go/idem-aws/localstack/provider"
@@ -47,11 +49,13 @@ type Stage struct {
 var prefixes atomic.Int64
 
 // New makes a stage with empty tables and seeds [Token]. It sets the environment of the test's process, so that no test
-// with a stage can run beside another. The package needs a TestMain with dynamotest.Main.
+// with a stage can run beside another. What the functions then ask DynamoDB waits for the emulator's answer (wirefault.Patient).
+// The package needs a TestMain with dynamotest.Main.
 func New(t *testing.T) *Stage {
 	t.Helper()
 	endpoint := dynamotest.Endpoint(t, dynamotest.Names()[0])
-	s := &Stage{Client: dynamotest.Client(endpoint), Queues: newQueues(t)}
+	s := &Stage{Client: dynamotest.Client(endpoint, wirefault.Patiently), Queues: newQueues(t)}
+	config.Wire(t, patiently)
 	s.Provider = newProvider(t, &s.credential, &s.answered)
 	prefix := "stage-" + strconv.FormatInt(prefixes.Add(1), 10)
 	tables, err := dynamotest.CreateTables(t.Context(), s.Client, prefix)

@@ -11,6 +11,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/idemtest"
 )
@@ -23,7 +24,7 @@ var webhookCost string
 // What a webhook costs in calls to DynamoDB and in units of capacity, as dynoxide counts them: as AWS documents it. DynamoDB Local
 // counts a transaction twice over (bench/README.md).
 func TestWhatAWebhookCosts(t *testing.T) {
-	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Dynoxide))
+	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Dynoxide), wirefault.Patiently)
 	tables, err := dynamotest.CreateTables(t.Context(), client, "webhook-cost")
 	if err != nil {
 		t.Fatal(err)

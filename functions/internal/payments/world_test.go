@@ -62,8 +62,8 @@ type world struct {
 
 // options vary a world; the zero value is the one of the local stack.
 type options struct {
-	// callTimeout bounds a call to the provider, in real time: it is short where the simulator hangs.
-	callTimeout time.Duration
+	// hangs has a call given up soon after the simulator has begun to let it hang.
+	hangs bool
 	// workerOnly leaves every delivery to the worker: nothing is delivered inline.
 	workerOnly bool
 	// authorize puts credentials on the requests to the provider.
@@ -72,10 +72,36 @@ type options struct {
 
 // meeting is a world in which a fault happens. Only a call that hangs is given up soon: others have the time that a busy machine takes.
 func meeting(fault provider.Fault) options {
-	if fault == provider.HangBefore || fault == provider.HangAfter {
-		return options{callTimeout: 500 * time.Millisecond}
+	return options{hangs: fault == provider.HangBefore || fault == provider.HangAfter}
+}
+
+// soonGivenUp makes the call that ends half a second after one of the provider's rules has been applied to it. A call that no
+// rule has met yet is on its way to the provider, on a machine that may stand.
+func (w *world) soonGivenUp(call func(context.Context, storage.Message) outbox.Outcome) func(context.Context, storage.Message) outbox.Outcome {
+	return func(ctx context.Context, m storage.Message) outbox.Outcome {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		before := w.applied(ctx)
+		go func() {
+			for w.applied(ctx) == before && ctx.Err() == nil {
+				time.Sleep(5 * time.Millisecond)
+			}
+			time.AfterFunc(500*time.Millisecond, cancel)
+		}()
+		return call(ctx, m)
 	}
-	return options{}
+}
+
+// applied is how often the provider has applied its rules, which is read until the context ends.
+func (w *world) applied(ctx context.Context) (n int) {
+	rules, err := w.provider.Rules(ctx)
+	if err != nil && ctx.Err() == nil {
+		w.Error(err)
+	}
+	for _, rule := range rules {
+		n += rule.Applied
+	}
+	return n
 }
 
 // onBoth runs a scenario on the reference store and on DynamoDB: the two translators of the application's writes are
@@ -115,7 +141,13 @@ func (w *world) serve(o options) {
 	}
 	client, err := payments.NewProvider(w.provider.URL, o.authorize)
 	w.ok(err)
-	topics, err := outbox.NewTopics(outbox.Config{CallTimeout: o.callTimeout, Now: w.clock.Now, Pause: w.clock.Pause}, client.Topics(payments.Bounds{AttemptsMax: attemptsMax})...)
+	all := client.Topics(payments.Bounds{AttemptsMax: attemptsMax})
+	for i := range all {
+		if o.hangs {
+			all[i].Call = w.soonGivenUp(all[i].Call)
+		}
+	}
+	topics, err := outbox.NewTopics(outbox.Config{Now: w.clock.Now, Pause: w.clock.Pause}, all...)
 	w.ok(err)
 	w.worker, err = outbox.NewWorker(w.store, topics, w.queue, w.queue)
 	w.ok(err)

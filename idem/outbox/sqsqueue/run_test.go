@@ -14,6 +14,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -106,7 +107,7 @@ func ok(t *testing.T, err error) {
 
 func newStore(t *testing.T) *dynamo.Store {
 	t.Helper()
-	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]))
+	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]), wirefault.Patiently)
 	tables, err := dynamotest.CreateTables(t.Context(), client, "run")
 	ok(t, err)
 	store, err := dynamo.New(client, dynamo.Config{IdempotencyTable: tables.Idempotency, OutboxTable: tables.Outbox})

@@ -13,6 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/docs/examples/internal/check"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/idemtest"
 	"github.com/idem-go/idem-aws/idem/seal"
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
 func TestThePageShowsAnErasure(t *testing.T) {
 	page := check.NewPage(t, "encryption.md")
-	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]))
+	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]), wirefault.Patiently)
 	tables := check.Get(dynamotest.CreateTables(t.Context(), client, "shop"))(t)
 	if err := dynamotest.CreateTable(t.Context(), client, "shop-keys", schema.Keys()); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/idemtest"
 	"github.com/idem-go/idem-aws/idem/middleware"
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
 func TestThePageShowsWhatIsCommitted(t *testing.T) {
 	page := check.NewPage(t, "one-transaction.md")
-	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]))
+	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]), wirefault.Patiently)
 	tables, err := dynamotest.CreateTables(t.Context(), client, "shop")
 	if err != nil {
 		t.Fatal(err)

@@ -10,13 +10,14 @@ import (
 	"github.com/idem-go/idem-aws/docs/examples/internal/check"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
 func TestAnOrderThatIsSentTwiceIsPlacedOnce(t *testing.T) {
-	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]))
+	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]), wirefault.Patiently)
 	tables, err := dynamotest.CreateTables(t.Context(), client, "shop")
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -56,7 +57,7 @@ func Run(t *testing.T, start Start) {
 		clauses(t, start, store, shoprpc.Memory{Store: store})
 	})
 	dynamotest.Each(t, func(t *testing.T, url string) {
-		client := dynamotest.Client(url)
+		client := dynamotest.Client(url, wirefault.Patiently)
 		tables, err := dynamotest.CreateTables(t.Context(), client, "shop")
 		if err != nil {
 			t.Fatal(err)
