@@ -341,6 +341,9 @@ func (d *desk) putsRowBack(payout idem.OperationID, holds int64) {
 		d.holds(lambdatest.Tenant, "acct_1", holds)
 	}
 	d.cuts()
+	if dry := d.restores(idemctl.ExitOK, "--operation", string(payout)); len(dry) != 1 || dry[0].Did != "put its row back" {
+		d.Errorf("%+v, want the dry run to say that it would put the row back", dry)
+	}
 	if done := d.restores(idemctl.ExitOK, "--operation", string(payout), "--write"); len(done) != 1 || done[0].Did != rowPutBack {
 		d.Errorf("%+v", done)
 	}
