@@ -6,15 +6,12 @@ import (
 	"fmt"
 
 	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 )
 
 // lack is why an account can't be corrected by its rows.
-type lack struct {
-	code, rule string
-	// err is set where nothing else tells of it.
-	err error
-}
+type lack struct{ code, rule string }
 
 // moving is of an account whose rows may be of another moment than itself.
 var moving = lack{code: codeMoves, rule: "money was moved while it was compared: compare it again, or while no requests come"}
@@ -37,12 +34,22 @@ func newLacking() lacking {
 func (l lacking) add(lost payments.AnsweredTransfer, because lack) {
 	t := lost.Transfer
 	if lost.Trouble != nil {
-		l.tenants[lost.Tenant] = &lack{codeTrouble, fmt.Sprintf("the 201 of %s can't be read, and nobody knows whether it moved money of this account: nothing is corrected before it can", lost.Operation), because.err}
+		l.tenants[lost.Tenant] = unread(lost.Operation, "transfer", t.ID)
 		return
 	}
 	for _, account := range []string{t.From, t.To} {
 		l.accounts[payments.AccountName{Tenant: t.Tenant, ID: account}] = &because
 	}
+}
+
+// unread is why nothing of a tenant is corrected. It names one row of those that are not there, by the id that it must have.
+func unread(operation idem.OperationID, kind, id string) *lack {
+	return &lack{codeTrouble, fmt.Sprintf("the answer of %s can't be read, and nobody knows which account or payment its %s %s is of: nothing is corrected before it can be read, or that row is there", operation, kind, id)}
+}
+
+// troubleOf tells of one that can't be read. Each is told of by itself, because an account's rule names one of them only.
+func troubleOf(operation idem.OperationID, kind, id string, trouble error) error {
+	return fmt.Errorf("%s, %s %s: %w", operation, kind, id, trouble)
 }
 
 // of is nil for an account whose rows are all there, as far as anybody knows.
@@ -55,8 +62,7 @@ func (l lacking) ofPayment(payment payments.PaymentName) *lack {
 	return cmp.Or(l.payments[payment], l.refunders[payment.Tenant])
 }
 
-// rowless notes the payouts and refunds that have no row, before anything is corrected. trouble is of refunds: no payment may differ that could
-// tell of it.
+// rowless notes the payouts and refunds that have no row, before anything is corrected. trouble is of those that can't be read.
 func (c *compareAccounts) rowless(d *idemctl.Desk, b books, lacks lacking) (trouble, err error) {
 	if c.Account != "" && !c.Correct {
 		return nil, nil
@@ -64,8 +70,8 @@ func (c *compareAccounts) rowless(d *idemctl.Desk, b books, lacks lacking) (trou
 	found, err := b.rowless.Entries(d.Context(), c.From)
 	for _, lost := range found {
 		lacks.addEntry(lost)
-		if c.Account == "" && lost.Kind == payments.EntryRefund && lost.Trouble != nil {
-			trouble = errors.Join(trouble, fmt.Errorf("%s: %w", lost.Operation, lost.Trouble))
+		if ours := c.Account == "" || c.Tenant == lost.Tenant && lost.Kind == payments.EntryPayout; ours && lost.Trouble != nil {
+			trouble = errors.Join(trouble, troubleOf(lost.Operation, string(lost.Kind), lost.ID, lost.Trouble))
 		}
 	}
 	return trouble, err
@@ -74,13 +80,12 @@ func (c *compareAccounts) rowless(d *idemctl.Desk, b books, lacks lacking) (trou
 // addEntry notes a payout or a refund that is not among the rows.
 func (l lacking) addEntry(lost payments.RowlessEntry) {
 	refund := lost.Kind == payments.EntryRefund
-	because := &lack{codePayoutLost, fmt.Sprintf("%s %s of it is under way or was made, and its row is not there: put the row back (missing restore --operation %s), and compare again", lost.Kind, lost.ID, lost.Operation), nil}
+	because := &lack{codePayoutLost, fmt.Sprintf("%s %s of it is under way or was made, and its row is not there: put the row back (missing restore --operation %s), and compare again", lost.Kind, lost.ID, lost.Operation)}
 	if lost.Trouble != nil {
-		because = &lack{codeTrouble, fmt.Sprintf("what %s says can't be read, and nobody knows what its %s is of: nothing is corrected before it can", lost.Operation, lost.Kind), lost.Trouble}
+		because = unread(lost.Operation, string(lost.Kind), lost.ID)
 	}
 	switch {
 	case refund && lost.Trouble != nil:
-		because.err = nil // told once, for all payments
 		l.refunders[lost.Tenant] = because
 	case refund:
 		because.code = codeRefundLost

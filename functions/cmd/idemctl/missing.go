@@ -64,7 +64,7 @@ type restored struct {
 	Amount    int64            `json:"amount"`
 	Currency  string           `json:"currency"`
 	Tenant    string           `json:"tenant,omitempty"`
-	// Did is what was done, or would be; empty where it is left to a person, who is told by Code and Rule.
+	// Did is what was done, or would be; empty where nothing was. Code and Rule tell a person what is left; beside Did it is what comes after.
 	Did  string `json:"did,omitempty"`
 	Code string `json:"code,omitempty"`
 	Rule string `json:"rule,omitempty"`
@@ -80,6 +80,8 @@ const (
 	codeTooYoung = "too_young"
 	// codeUnreadable: there are rows that can't be compared.
 	codeUnreadable = "unreadable"
+	// codeChainTorn: a row is put back, and nobody goes on with its operation before that is named. Without its name it is listed no more.
+	codeChainTorn = "chain_torn"
 )
 
 // Run implements the command: it compares, tries each operation by itself, and shows what came of all of them.
@@ -148,14 +150,17 @@ func (r *restoreMissing) wanted(ctx context.Context, provider *payments.Provider
 
 func rowsOf(all []restored, write bool) (rows [][]string) {
 	for _, m := range all {
-		did := m.Did
+		var did []string
 		switch {
-		case m.Code != "":
-			did = m.Code + ": " + m.Rule
-		case !write:
-			did = "dry run: would " + did
+		case m.Did != "" && write:
+			did = append(did, m.Did)
+		case m.Did != "":
+			did = append(did, "dry run: would "+m.Did)
 		}
-		rows = append(rows, []string{string(m.Operation), strings.TrimSpace(m.Kind + " " + m.ID), strconv.FormatInt(m.Amount, 10) + " " + m.Currency, strings.Join(m.Objects, ","), did})
+		if m.Code != "" {
+			did = append(did, m.Code+": "+m.Rule)
+		}
+		rows = append(rows, []string{string(m.Operation), strings.TrimSpace(m.Kind + " " + m.ID), strconv.FormatInt(m.Amount, 10) + " " + m.Currency, strings.Join(m.Objects, ","), strings.Join(did, "; ")})
 	}
 	return rows
 }
@@ -261,31 +266,39 @@ func (r *restoreMissing) one(d *idemctl.Desk, restorer payments.Restorer, known 
 		told.Account = r.Account
 	}
 	told.Finish, told.EndReleased, did.Tenant = r.Finish, r.EndReleased, told.Tenant
-	there := false
+	outcome := ""
 	result, err := d.Do(operator.Task{
 		Name: "missing restore", Subject: string(operation), Tenant: told.Tenant,
-		Would: would(made),
+		Would: would(made, payments.Restored),
 		Judge: func(ctx context.Context) (err error) {
-			there, err = restorer.Judge(ctx, operation, objects, told)
+			outcome, err = restorer.Judge(ctx, operation, objects, told)
 			return refused(err)
 		},
-		Act: func(ctx context.Context) (string, error) {
-			outcome, err := restorer.Restore(ctx, operation, objects, told)
+		Act: func(ctx context.Context) (_ string, err error) {
+			outcome, err = restorer.Restore(ctx, operation, objects, told)
 			return outcome, refused(err)
 		},
 	}, r.Change())
 	if idemctl.Unfinished(err) {
 		return did.left(err)
 	}
-	if did.Did = result.Outcome; result.DryRun && there {
-		did.Did = "leave it as it is: nothing of it is missing"
+	if did.Did = result.Outcome; result.DryRun {
+		did.Did = would(made, outcome)
+	}
+	if outcome == payments.RowOfTornPutBack {
+		did.Code, did.Rule = codeChainTorn, fmt.Sprintf("what follows its last message is not there: compare the balances, and then repeat this with --operation %s", operation)
 	}
 	return did, err
 }
 
-// would says what is done to an operation, for the dry run.
-func would(made payments.Lost) string {
-	if made.Released {
+// would says what is done to an operation, for the dry run, by the outcome that it would have.
+func would(made payments.Lost, outcome string) string {
+	switch {
+	case outcome == payments.ThereAlready:
+		return "leave it as it is: nothing of it is missing"
+	case outcome != payments.Restored:
+		return "put its row back"
+	case made.Released:
 		return fmt.Sprintf("end %s %s as not made: its hold is released", made.Kind, made.ID)
 	}
 	return strings.Join(strings.Fields(fmt.Sprintf("make %s %s again", made.Kind, made.ID)), " ")

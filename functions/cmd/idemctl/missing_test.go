@@ -354,6 +354,47 @@ func TestATornRecordIsMadeWhole(t *testing.T) {
 	d.logged(id, operator.EntryDone)
 }
 
+// recovery.md "Torn transactions": where the row and what follows the last message are both gone, the row is put back, and the rest is left to a
+// person, who is told to name the operation: a repetition without its id lists nothing, because its row is there. Named, it goes on.
+func TestARowThatIsPutBackOfATornChainLeavesTheRestToAPerson(t *testing.T) {
+	t.Setenv("DRIFT_GRACE", "1ms")
+	d := newDesk(t)
+	d.Account(t, lambdatest.Tenant, "acct_1", accountBalance)
+	payout := d.waits("out-17")
+	d.due(payout.Message(1))
+	d.deliver(payout.Message(1))
+	records, messages := d.Items(t, d.Idempotency), d.Items(t, d.Outbox)
+	d.deliver(payout.Message(2))
+	d.lose()
+	for _, it := range records {
+		d.Put(t, d.Idempotency, it)
+	}
+	for _, it := range messages {
+		if it["id"].(*types.AttributeValueMemberS).Value == string(payout.Message(1)) {
+			d.Put(t, d.Outbox, it)
+		}
+	}
+	for _, c := range []struct {
+		did  string
+		more []string
+	}{{"put its row back", nil}, {payments.RowOfTornPutBack, []string{"--write"}}} {
+		left := d.restores(idemctl.ExitRefused, c.more...)
+		if len(left) != 1 || left[0].Did != c.did || left[0].Code != codeChainTorn || !strings.Contains(left[0].Rule, "--operation "+string(payout)) {
+			t.Errorf("%v: %+v", c.more, left)
+		}
+	}
+	if unnamed := d.restores(idemctl.ExitOK, "--write"); len(unnamed) != 0 {
+		t.Errorf("%+v, want nothing to be listed", unnamed)
+	}
+	d.compares(idemctl.ExitOK, "--correct", "--write")
+	if done := d.restores(idemctl.ExitOK, "--operation", string(payout), "--write"); len(done) != 1 || done[0].Did != "restored" {
+		t.Errorf("named: %+v", done)
+	}
+	d.deliver(payout.Message(2))
+	d.demands(d.inspect(string(payout)), "completed delivered delivered succeeded", "nothing: it has ended")
+	d.holds(lambdatest.Tenant, "acct_1", accountBalance-500)
+}
+
 // A torn payout whose hold was released is left to a person, who is told the option that ends it: done, its client gets the answer that it
 // would have got, and nothing is paid out. There is one entry of each try in the audit log.
 func TestATornPayoutWhoseHoldWasReleasedIsEnded(t *testing.T) {

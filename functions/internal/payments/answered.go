@@ -27,7 +27,8 @@ type Answered struct {
 	Store   storage.Store
 }
 
-// AnsweredTransfer is a transfer whose client was told 201 and whose row is not there. Where Trouble is set Transfer is not known.
+// AnsweredTransfer is a transfer whose client was told 201 and whose row is not there. Where Trouble is set, no more of it is known than
+// its tenant and its id.
 type AnsweredTransfer struct {
 	Operation idem.OperationID
 	Tenant    string
@@ -67,17 +68,18 @@ func (a Answered) withoutRow(ctx context.Context, answered recorded) (*AnsweredT
 
 // said is the transfer that the record's answer tells of.
 func (a Answered) said(ctx context.Context, record storage.Record) (Transfer, error) {
+	unread := Transfer{Tenant: record.Tenant, ID: entityID(transferPrefix, record.OperationID)}
 	loaded, err := a.Store.LoadResponse(ctx, record)
 	if err != nil {
-		return Transfer{}, fmt.Errorf("payments: read the 201: %w", err)
+		return unread, fmt.Errorf("payments: read the 201: %w", err)
 	}
 	var v transferView
-	if err := json.Unmarshal(loaded.Response.Body, &v); err != nil || v.ID != entityID(transferPrefix, record.OperationID) {
-		return Transfer{}, errors.New("payments: the 201 does not say what was transferred")
+	if err := json.Unmarshal(loaded.Response.Body, &v); err != nil || v.ID != unread.ID {
+		return unread, errors.New("payments: the 201 does not say what was transferred")
 	}
 	t := Transfer{Tenant: record.Tenant, ID: v.ID, From: v.From, To: v.To, Amount: v.Amount, Currency: v.Currency, Counted: true}
 	if t.CreatedAt, err = time.Parse(milliseconds, v.CreatedAt); err != nil {
-		return Transfer{}, fmt.Errorf("payments: the 201 does not say when it was transferred: %w", err)
+		return unread, fmt.Errorf("payments: the 201 does not say when it was transferred: %w", err)
 	}
 	to, err := a.Table.Account(ctx, t.Tenant, t.To)
 	if err == nil && to != nil && to.Collects() { // it waits: a credit or a fold that is in the account's totals already is taken off by the comparison

@@ -168,8 +168,8 @@ func (t Table) rows(ctx context.Context, listed []item) (map[string]item, error)
 		left.Keys = append(left.Keys, item{attrKey: it[attrKey]})
 	}
 	for try := 0; len(left.Keys) > 0; try++ {
-		if try == batchTries {
-			return nil, unreadable(errors.New("DynamoDB leaves rows of a batch unread"))
+		if err := restOf(ctx, try); err != nil {
+			return nil, unreadable(err)
 		}
 		out, err := t.Client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{t.Name: left}})
 		if err != nil {
@@ -184,8 +184,23 @@ func (t Table) rows(ctx context.Context, listed []item) (map[string]item, error)
 	return rows, nil
 }
 
-// batchTries is how often the rest of a batch is asked for. The SDK has paused before, where the whole batch was throttled.
-const batchTries = 5
+// The rest of a batch is asked for so often, and after a pause that begins so short and doubles: 6 s in all. The SDK pauses only where the
+// whole batch was throttled.
+const (
+	batchTries = 8
+	batchPause = 50 * time.Millisecond
+)
+
+// restOf waits before a batch's rest is asked for, which has been asked for so often.
+func restOf(ctx context.Context, tries int) error {
+	switch tries {
+	case 0:
+		return nil
+	case batchTries:
+		return errors.New("DynamoDB leaves rows of a batch unread")
+	}
+	return idem.Pause(ctx, batchPause<<(tries-1))
+}
 
 // Fold implements [Collections]. A try whose reply is lost may still be applied: each transfer is folded only while it waits, so
 // whichever try comes first is the one that counts.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -387,6 +388,47 @@ func TestFoldWhileTheTableIsDown(t *testing.T) {
 	c.faults.Inject("Query", wirefault.LoseRequest)
 	var unavailable *idem.UnavailableError
 	if did, err := c.run(); !errors.As(err, &unavailable) {
+		t.Errorf("%+v, %v", did, err)
+	}
+	c.holds(7)
+}
+
+// unprocessed is a batch of which no key was read: DynamoDB is throttled.
+func unprocessed(r *http.Request, _ http.RoundTripper) (*http.Response, error) {
+	var asked struct{ RequestItems json.RawMessage }
+	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+		return nil, err
+	}
+	body := fmt.Sprintf(`{"Responses":{},"UnprocessedKeys":%s}`, asked.RequestItems)
+	return &http.Response{
+		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
+	}, nil
+}
+
+// The rest of a batch is asked for after pauses that grow: asked for at once, it would be refused for the same throttling each time.
+func TestFoldWaitsForTheRestOfABatch(t *testing.T) {
+	c := newCollected(t, 100)
+	c.faults.Inject("BatchGetItem", slices.Repeat([]wirefault.Fault{unprocessed}, 5)...)
+	began := time.Now()
+	if did, err := c.run(); err != nil || did.Transfers != 1 {
+		t.Errorf("%+v, %v", did, err)
+	}
+	if took := time.Since(began); took < 1500*time.Millisecond {
+		t.Errorf("it asked five times more within %v", took)
+	}
+	c.holds(107)
+}
+
+// A rest that is waited for when the run has to end is told, and nothing is folded.
+func TestFoldEndsWhileItWaitsForTheRestOfABatch(t *testing.T) {
+	c := newCollected(t, 100)
+	ends, cancel := context.WithCancel(t.Context())
+	c.faults.Inject("BatchGetItem", func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		time.AfterFunc(10*time.Millisecond, cancel) // after the reply has been read
+		return unprocessed(r, next)
+	})
+	if did, err := c.folder().Run(ends); !errors.Is(err, context.Canceled) || did.Transfers != 0 {
 		t.Errorf("%+v, %v", did, err)
 	}
 	c.holds(7)

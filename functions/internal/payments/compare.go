@@ -46,7 +46,7 @@ func (t Table) Accounts(ctx context.Context) (all []Account, err error) {
 	err = t.scan(ctx, filter, func(it item) error {
 		a, err := decodeAccount(it)
 		all = append(all, *a)
-		return err
+		return named(it, err)
 	})
 	return all, err
 }
@@ -62,7 +62,7 @@ func (t Table) Rows(ctx context.Context) (RowTotals, error) {
 		},
 	}
 	all := RowTotals{}
-	err := t.scan(ctx, filter, all.row)
+	err := t.scan(ctx, filter, func(it item) error { return named(it, all.row(it)) })
 	return all, err
 }
 
@@ -76,12 +76,20 @@ func (t Table) scan(ctx context.Context, in dynamodb.ScanInput, show func(item) 
 		}
 		for _, it := range page.Items {
 			if err := show(it); err != nil {
-				d := decoder{item: it}
-				return fmt.Errorf("%w of %s", err, d.str(attrKey))
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// named names the row that can't be decoded, for a person to correct it.
+func named(it item, err error) error {
+	if err == nil {
+		return nil
+	}
+	d := decoder{item: it}
+	return fmt.Errorf("%w of %s", err, d.str(attrKey))
 }
 
 // RowTotals are what rows add up to, by the account that they moved money of.

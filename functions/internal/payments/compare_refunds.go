@@ -28,7 +28,7 @@ func (t Table) RefundSums(ctx context.Context) (map[PaymentName]RefundSum, error
 		ExpressionAttributeValues: item{":refunds": str(refundRows), ":payments": str(paymentRows)},
 	}
 	all := refundSums{}
-	err := t.scan(ctx, filter, all.row)
+	err := t.scan(ctx, filter, func(it item) error { return named(it, all.row(it)) })
 	return all, err
 }
 

@@ -595,4 +595,9 @@ func TestAnsweredTransferThatCannotBeReadIsTrouble(t *testing.T) {
 	if err != nil || len(found) != 2 || (found[0].Trouble == nil) == (found[1].Trouble == nil) {
 		t.Errorf("%+v, %v, want both, and trouble with one", found, err)
 	}
+	for _, lost := range found {
+		if id := strings.TrimPrefix(lost.Transfer.ID, "tr_"); id == "" || id == lost.Transfer.ID || lost.Transfer.Tenant != tenantA {
+			t.Errorf("%+v, want the id of its row", lost)
+		}
+	}
 }

@@ -185,50 +185,54 @@ type Restorer struct {
 // sweepGrace is for how long the sweep leaves a restored message to its stream record.
 const sweepGrace = 15 * time.Second
 
-// Judge says whether an operation can be made again now: a [*ByHandError] where a person has to do it, or has to say more. there says that
-// nothing of it is missing. It changes nothing. objects are everything that the provider shows under the operation's keys.
-func (r Restorer) Judge(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) (there bool, err error) {
-	if _, err = r.prepare(ctx, operation, objects, told); errors.Is(err, errThere) {
-		return true, nil
+// Judge says what [Restorer.Restore] would do now: a [*ByHandError] where a person has to do it, or has to say more. It changes nothing. objects
+// are everything that the provider shows under the operation's keys.
+func (r Restorer) Judge(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) (would string, err error) {
+	p, err := r.prepare(ctx, operation, objects, told)
+	if err != nil {
+		return "", err
 	}
-	return false, err
+	return p.did, nil
 }
 
-// errThere: nothing of the operation is missing.
-var errThere = errors.New("payments: the operation is there")
-
 // prepare is the transaction that makes the operation again: from its own record, or from its messages and its row, where a loss has torn one
-// of its transactions, and from the provider's objects, where nothing is left of it. Its error is errThere where nothing is missing.
-func (r Restorer) prepare(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) (storage.Commit, error) {
+// of its transactions, and from the provider's objects, where nothing is left of it.
+func (r Restorer) prepare(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) (p planned, err error) {
+	p.did = Restored
 	key, err := operation.RecordKey()
 	if err != nil {
-		return r.fromObjects(ctx, objects, told)
+		p.Commit, err = r.fromObjects(ctx, objects, told)
+		return p, err
 	}
 	stored, err := r.Store.Get(ctx, key)
 	if err != nil {
-		return storage.Commit{}, fmt.Errorf("payments: read record: %w", err)
+		return p, fmt.Errorf("payments: read record: %w", err)
 	}
 	if stored == nil || stored.OperationID != operation && stored.KeyFree(r.Now()) {
-		return r.withoutRecord(ctx, operation, objects, told)
+		p.Commit, err = r.withoutRecord(ctx, operation, objects, told)
+		return p, err
 	}
 	if stored.OperationID == operation {
 		torn, last, err := r.torn(ctx, *stored)
 		switch {
 		case err != nil:
-			return storage.Commit{}, err
+			return p, err
 		case torn && last != nil:
-			return r.fromEnded(ctx, *stored, *last, objects, told)
+			if p.Commit, err = r.fromEnded(ctx, *stored, *last, objects, told); p.rowAlone() {
+				p.did = RowOfTornPutBack
+			}
+			return p, err
 		case torn:
-			return r.fromRecord(ctx, *stored, objects, told)
+			p.Commit, err = r.fromRecord(ctx, *stored, objects, told)
+			return p, err
 		}
 	}
-	switch _, err := r.there(ctx, operation, *stored, told); {
-	case errors.Is(err, errRowMissing):
-		return r.fromAnswer(ctx, *stored, objects, told)
-	case err != nil:
-		return storage.Commit{}, err
+	p.did = ThereAlready
+	if _, err = r.there(ctx, operation, *stored, told); errors.Is(err, errRowMissing) {
+		p.did = RowPutBack
+		p.Commit, err = r.fromAnswer(ctx, *stored, objects, told)
 	}
-	return storage.Commit{}, errThere
+	return p, err
 }
 
 // before refuses what was made after the instant up to which records are lost: it is not lost, and a message of it would not count as called.

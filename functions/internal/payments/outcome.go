@@ -11,44 +11,48 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// The outcomes of Restore.
+// What [Restorer.Restore] did, and [Restorer.Judge] says that it would do.
 const (
-	madeAgain    = "restored"
-	rowPutBack   = "row put back, and no money moved: compare the balances"
-	thereAlready = "there already"
+	Restored = "restored"
+	// RowPutBack has debited nothing, and what it left undone is for the comparison to find.
+	RowPutBack = "row put back, and no money moved: compare the balances"
+	// RowOfTornPutBack is RowPutBack where nobody goes on with the operation before Restore is called once more.
+	RowOfTornPutBack = "row put back, and no money moved: what follows its last message is not there"
+	ThereAlready     = "there already"
 )
 
-// done is what a transaction has done. One of a row alone has debited nothing, and what it left undone is for the comparison to find.
-func done(c storage.Commit) string {
-	if len(c.Messages) == 0 && len(c.Writes) > 0 {
-		return rowPutBack
-	}
-	return madeAgain
+// planned is a transaction, and what is done once it is committed. Of ThereAlready there is none.
+type planned struct {
+	storage.Commit
+	did string
 }
 
-// Restore makes an operation again, and says what it was: "restored", "there already", or that its row was put back. Repeating it changes nothing more. Where
-// nobody knows whether the transaction has happened the error is a [*storage.OutcomeUnknownError], and repeating it finds out. With a
-// [*ByHandError] it is certain that nothing was changed.
+// rowAlone says whether nothing but a row is put back.
+func (p planned) rowAlone() bool { return len(p.Messages) == 0 && len(p.Writes) > 0 }
+
+// Restore makes an operation again, and says what was done. Repeating it changes nothing more, but for RowOfTornPutBack, which the next call
+// goes on from. Where nobody knows whether the transaction has happened the error is a [*storage.OutcomeUnknownError], and repeating it finds
+// out. With a [*ByHandError] it is certain that nothing was changed.
 func (r Restorer) Restore(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) (string, error) {
-	c, err := r.prepare(ctx, operation, objects, told)
-	if errors.Is(err, errThere) {
-		return thereAlready, nil
-	}
+	p, err := r.prepare(ctx, operation, objects, told)
 	if err != nil {
 		return "", err
 	}
-	send, err := r.Store.Prepare(c)
+	if p.did == ThereAlready {
+		return p.did, nil
+	}
+	send, err := r.Store.Prepare(p.Commit)
 	if err != nil {
 		return "", err
 	}
 	err, unknown := r.send(ctx, send)
 	switch {
 	case err == nil:
-		return done(c), nil
+		return p.did, nil
 	case unknown != nil:
-		return r.found(ctx, c, told, unknown)
+		return r.found(ctx, p, told, unknown)
 	}
-	return r.refused(ctx, c, told, err)
+	return r.refused(ctx, p, told, err)
 }
 
 // send sends a transaction until it is answered. err is what the last try said, and unknown that the reply of one was lost: what a later
@@ -68,34 +72,47 @@ func (r Restorer) send(ctx context.Context, send func(context.Context) error) (e
 }
 
 // refused says why a transaction was not applied of which every try was answered.
-func (r Restorer) refused(ctx context.Context, c storage.Commit, told Told, err error) (string, error) {
+func (r Restorer) refused(ctx context.Context, p planned, told Told, err error) (string, error) {
 	var (
 		record *storage.RecordConflictError
 		write  *storage.WriteFailedError
 	)
 	switch {
 	case errors.As(err, &record) && record.Existing != nil:
-		return r.there(ctx, c.Record.OperationID, *record.Existing, told)
+		return r.outrun(ctx, p, *record.Existing, told)
 	case errors.As(err, new(*storage.MessageConflictError)):
 		return "", &ByHandError{CodePartlyThere, "one of its messages is there, without its record or since it was looked for: inspect it"}
 	case errors.As(err, &write) && len(write.Unjudged) == 0 && !write.OwnUnjudged:
-		return "", refusedBy(c.Writes, write.Indexes)
+		return "", refusedBy(p.Writes, write.Indexes)
 	}
-	return r.found(ctx, c, told, err)
+	return r.found(ctx, p, told, err)
+}
+
+// errOutrun: somebody else's write came first, so that the record is not as it was read any more.
+var errOutrun = errors.New("payments: somebody changed its record at the same time: repeat the command")
+
+// outrun says what a record is that is not as it was read. Of the same operation only "there already" is an answer: what is not there
+// somebody may be about to make, and a repetition sees it as it is by then.
+func (r Restorer) outrun(ctx context.Context, p planned, stored storage.Record, told Told) (string, error) {
+	did, err := r.there(ctx, p.Record.OperationID, stored, told)
+	if err != nil && p.Fence != nil && stored.OperationID == p.Record.OperationID {
+		err = errOutrun
+	}
+	return did, err
 }
 
 // found looks for the operation after tries that don't say what became of it: somebody may have made it again, or a try whose reply was
 // lost. Its own revision on the record proves the latter. A record alone proves nothing, because a torn operation's was there before.
 // Where nothing is proven the answer is the trouble, never a refusal: a lost try may still be applied.
-func (r Restorer) found(ctx context.Context, c storage.Commit, told Told, trouble error) (string, error) {
-	stored, err := r.Store.Get(ctx, c.Record.Key)
+func (r Restorer) found(ctx context.Context, p planned, told Told, trouble error) (string, error) {
+	stored, err := r.Store.Get(ctx, p.Record.Key)
 	if err != nil || stored == nil {
 		return "", trouble
 	}
-	if stored.OperationID == c.Record.OperationID && stored.Revision == c.Record.Revision {
-		return done(c), nil
+	if stored.OperationID == p.Record.OperationID && stored.Revision == p.Record.Revision {
+		return p.did, nil
 	}
-	outcome, err := r.there(ctx, c.Record.OperationID, *stored, told)
+	outcome, err := r.there(ctx, p.Record.OperationID, *stored, told)
 	if err != nil {
 		return "", trouble
 	}
@@ -170,7 +187,7 @@ func (r Restorer) there(ctx context.Context, operation idem.OperationID, stored 
 	if err := r.rowThere(ctx, stored, told); err != nil {
 		return "", err
 	}
-	return thereAlready, nil
+	return ThereAlready, nil
 }
 
 // errRowMissing: the operation's row is not there, and its record is.

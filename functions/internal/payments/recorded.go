@@ -40,8 +40,11 @@ func (t Table) lacking(ctx context.Context, records string, since time.Time, ope
 	}
 	err := Table{Client: t.Client, Name: records}.scan(ctx, recordsOf(slices.Sorted(maps.Keys(operations)), since), func(it item) error {
 		one, err := decodeRecorded(it, operations)
-		if batch = append(batch, one); err != nil || len(batch) < batchGetMax {
-			return err
+		if err != nil {
+			return named(it, err)
+		}
+		if batch = append(batch, one); len(batch) < batchGetMax {
+			return nil
 		}
 		return look()
 	})
@@ -51,25 +54,40 @@ func (t Table) lacking(ctx context.Context, records string, since time.Time, ope
 	return look()
 }
 
-// lackingOf calls lacks with each whose row is not there.
+// lackingOf calls lacks with each whose row is not there. What is missing is read once more before: a transaction that is being committed may
+// show in its record before it shows in its row.
 func (t Table) lackingOf(ctx context.Context, batch []recorded, lacks func(recorded) error) error {
+	missing, err := t.missing(ctx, batch)
+	if err == nil && len(missing) > 0 {
+		missing, err = t.missing(ctx, missing)
+	}
+	if err != nil {
+		return err
+	}
+	for _, one := range missing {
+		if err := lacks(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missing are those of a batch whose row is not there.
+func (t Table) missing(ctx context.Context, batch []recorded) (missing []recorded, err error) {
 	wanted := make([]item, len(batch))
 	for i, one := range batch {
 		wanted[i] = key(one.row)
 	}
 	rows, err := t.rows(ctx, wanted)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, one := range batch {
-		if rows[one.row] != nil {
-			continue
-		}
-		if err := lacks(one); err != nil {
-			return err
+		if rows[one.row] == nil {
+			missing = append(missing, one)
 		}
 	}
-	return nil
+	return missing, nil
 }
 
 func recordsOf(operations []string, since time.Time) dynamodb.ScanInput {

@@ -2,17 +2,22 @@ package payments_test
 
 import (
 	"crypto/rand"
+	"errors"
 	"reflect"
 	"testing"
 
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
-// rowPutBack is the outcome where nothing but a row was written.
-const rowPutBack = "row put back, and no money moved: compare the balances"
+// rowPutBack is the outcome where nothing but a row was written, and rowOfTornPutBack where what follows its last message is gone, too.
+const (
+	rowPutBack       = "row put back, and no money moved: compare the balances"
+	rowOfTornPutBack = "row put back, and no money moved: what follows its last message is not there"
+)
 
 // rowOf is the row of what an operation made.
 func (w *world) rowOf(kind payments.EntryKind, operation idem.OperationID) (row any) {
@@ -206,7 +211,7 @@ func TestALostRowIsPutBackBeforeWhatFollowsItsMessage(t *testing.T) {
 						w.Fatalf("%q, %v; want %q", got, err, want)
 					}
 				}
-				restore(rowPutBack)
+				restore(rowOfTornPutBack)
 				if c.without != "" {
 					w.leftTo(payout, w.shown(payout), payments.Told{}, c.without)
 				}
@@ -229,6 +234,42 @@ func TestALostRowIsPutBackBeforeWhatFollowsItsMessage(t *testing.T) {
 			w.leftTo(payout, w.shown(payout), payments.Told{Finish: true}, payments.CodePartlyThere)
 		}, options{workerOnly: true})
 	})
+}
+
+// recovery.md "Torn transactions": who loses the race to put a row back of a torn chain is told to repeat the command, and that finds out: it
+// makes what follows. Nothing is to be inspected. Where nothing is torn the row is there, which is all that was asked for.
+func TestWhoComesSecondToPutARowBackRepeatsTheCommand(t *testing.T) {
+	for name, c := range map[string]struct {
+		begins func(*world) idem.OperationID
+		first  string
+		// second is empty where the second one is told to repeat the command.
+		second, repeated string
+	}{
+		"a torn chain": {func(w *world) idem.OperationID { return w.keepsOfAPayout(2, 1) }, rowOfTornPutBack, "", "restored"},
+		"a row alone": {func(w *world) idem.OperationID {
+			a := w.pay("k", "card_ok")
+			w.keeps(w.recordOf(a.Operation), w.message(a.Operation))
+			return a.Operation
+		}, rowPutBack, "there already", "there already"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(w *world) {
+				operation := c.begins(w)
+				w.store.On(faulty.Commit, 1, faulty.Before(func() {
+					if got, err := w.restorer().Restore(w.Context(), operation, w.shown(operation), told); err != nil || got != c.first {
+						w.Errorf("the first: %q, %v; want %q", got, err, c.first)
+					}
+				}))
+				got, err := w.restorer().Restore(w.Context(), operation, w.shown(operation), told)
+				if got != c.second || (err == nil) != (c.second != "") || errors.As(err, new(*payments.ByHandError)) {
+					w.Errorf("the second: %q, %v; want %q", got, err, c.second)
+				}
+				if got, err := w.restorer().Restore(w.Context(), operation, w.shown(operation), told); err != nil || got != c.repeated {
+					w.Errorf("repeated: %q, %v; want %q", got, err, c.repeated)
+				}
+			}, options{workerOnly: true})
+		})
+	}
 }
 
 // recovery.md "Torn transactions": beside a later message nothing is made again of a first one that is gone, also where the row is gone: the
