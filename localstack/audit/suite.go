@@ -14,7 +14,8 @@ type Suite struct {
 	// Most is how many of its requests may find no store, and OfHundred how many of a hundred of them: the larger number counts.
 	Most, OfHundred int
 	// Stalls, in place of these where no fault is injected, is how often requests may find no store all the same. Those that began within
-	// stall of the first one count once: an emulator that stalls meets all that are under way, be it one or forty.
+	// stall of the first one count once: an emulator that stalls meets all that are under way, be it one or forty. An answer that was there
+	// sooner than any function gives a stalled emulator up has another cause, and fails the run.
 	// Where all three are 0 every such answer fails the run.
 	Stalls int
 	// Why says what answers them.
@@ -23,6 +24,9 @@ type Suite struct {
 
 // stall is longer than an emulator stalls on a busy machine, with the time that a function waits for it.
 const stall = 10 * time.Second
+
+// stallMin is the least time that a function waits for an emulator which stalls.
+const stallMin = time.Second
 
 // Tolerates says that some of the suite's requests may find no store.
 func (s Suite) Tolerates() bool { return s.Most > 0 || s.OfHundred > 0 || s.Stalls > 0 }
@@ -59,17 +63,28 @@ func (l *Ledger) Asked(s Suite) {
 	l.change(s, func(f *figures) { f.asked++ })
 }
 
-// Unavailable counts an answer that says that there is no store or no time, to a request that was sent then.
-func (l *Ledger) Unavailable(s Suite, answer string, began time.Time) {
+// Unavailable counts an answer that says that there is no store or no time, to a request that was sent then and answered so much later.
+func (l *Ledger) Unavailable(s Suite, answer string, began time.Time, took time.Duration) {
 	l.change(s, func(f *figures) {
 		f.unavailable++
+		if s.Stalls > 0 && took < stallMin {
+			l.meet("%s: after %s, which is no stall: %s", s.Name, took.Round(time.Millisecond), answer)
+			return
+		}
 		if !slices.ContainsFunc(f.stalls, func(at time.Time) bool { return began.Sub(at).Abs() <= stall }) { // answers come in any order
 			f.stalls = append(f.stalls, began)
 		}
-		if !s.Tolerates() && len(l.met) < metMax {
-			l.met = append(l.met, fmt.Sprintf("%s: %s", s.Name, answer))
+		if !s.Tolerates() {
+			l.meet("%s: %s", s.Name, answer)
 		}
 	})
+}
+
+// meet notes an answer that nothing explains; the caller holds the lock.
+func (l *Ledger) meet(format string, args ...any) {
+	if len(l.met) < metMax {
+		l.met = append(l.met, fmt.Sprintf(format, args...))
+	}
 }
 
 // Again counts a request that is sent again for such an answer.

@@ -33,18 +33,18 @@ func TestASuiteAllowsWhatItSays(t *testing.T) {
 		l.Asked(kill)
 	}
 	for range 3 {
-		l.Unavailable(kill, "", noon)
+		l.Unavailable(kill, "", noon, 0)
 		l.Again(kill)
 	}
 	none(t, l.Broken())
 	if text := l.String(); !strings.Contains(text, "30 requests,    3 without a store in 1 stalls (at most 3),    3 sent again") {
 		t.Error(text)
 	}
-	l.Unavailable(kill, "", noon)
+	l.Unavailable(kill, "", noon, 0)
 	one(t, l.Broken(), "4 of 30 requests found no store, in 1 stalls: kill loop allows 3, because processes die")
 	var strict audit.Ledger
 	strict.Asked(calm)
-	strict.Unavailable(calm, "503 of a payment", noon)
+	strict.Unavailable(calm, "503 of a payment", noon, 5*time.Second)
 	if broken := strict.Broken(); len(broken) != 2 || !strings.Contains(broken[0], "1 of 1") || !strings.Contains(broken[1], "503 of a payment") {
 		t.Errorf("%q", broken)
 	}
@@ -60,14 +60,26 @@ func TestAStallCountsOnce(t *testing.T) {
 		l.Asked(calm)
 	}
 	for i := range 40 {
-		l.Unavailable(calm, "", noon.Add(time.Duration(i*7%40)*200*time.Millisecond)) // answers come in any order
+		l.Unavailable(calm, "", noon.Add(time.Duration(i*7%40)*200*time.Millisecond), time.Second) // answers come in any order
 	}
-	l.Unavailable(calm, "", noon.Add(-time.Second))
-	l.Unavailable(calm, "", noon.Add(time.Minute))
+	l.Unavailable(calm, "", noon.Add(-time.Second), 4*time.Second)
+	l.Unavailable(calm, "", noon.Add(time.Minute), 4*time.Second)
 	none(t, l.Broken())
 	if text := l.String(); !strings.Contains(text, "42 without a store in 2 stalls (at most 2 stalls)") {
 		t.Error(text)
 	}
-	l.Unavailable(calm, "", noon.Add(2*time.Minute))
+	l.Unavailable(calm, "", noon.Add(2*time.Minute), 4*time.Second)
 	one(t, l.Broken(), "43 of 100 requests found no store, in 3 stalls: without faults allows 2 stalls, because an emulator stalls")
+}
+
+// Where no fault is injected, an engine that gives up at once is not told from a stall by how often it does: by how soon.
+func TestAnAnswerThatIsThereTooSoonIsNoStall(t *testing.T) {
+	calm := audit.Suite{Name: "without faults", Stalls: 10, Why: "an emulator stalls"}
+	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	var l audit.Ledger
+	l.Asked(calm)
+	l.Unavailable(calm, "503 of a payment", noon, time.Second)
+	none(t, l.Broken())
+	l.Unavailable(calm, "503 of a transfer", noon, 999*time.Millisecond)
+	one(t, l.Broken(), "without faults: after 999ms, which is no stall: 503 of a transfer")
 }

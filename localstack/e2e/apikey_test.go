@@ -115,7 +115,7 @@ func TestOneTenantIsLimitedWithoutADeployment(t *testing.T) {
 		}
 		return ""
 	})
-	limited.once(t, refused).isProblem(t, http.StatusTooManyRequests, "idempotency_quota_exceeded")
+	limited.do(t, refused).isProblem(t, http.StatusTooManyRequests, "idempotency_quota_exceeded")
 	limited.settle(t, before).is(t, http.StatusCreated).says(t, "replayed")
 	chargedOnce(t, before, provider.Succeeded)
 	if made := chargesOf(t, refused.key); len(made) != 0 {
@@ -124,7 +124,7 @@ func TestOneTenantIsLimitedWithoutADeployment(t *testing.T) {
 	settledOnce(t, pay("limited-bystander", card("ok")))
 	limit("--default")
 	eventually(t, 2*cacheAge, func() string {
-		if got := limited.once(t, refused); got.status == http.StatusTooManyRequests {
+		if got := limited.do(t, refused); got.status == http.StatusTooManyRequests {
 			return "the limit is not lifted"
 		}
 		return ""

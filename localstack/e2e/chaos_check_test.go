@@ -139,6 +139,10 @@ func (l *loop) peep(ctx context.Context, s *story, operation string) {
 		stranger = deployed.tenantA
 	}
 	got, err := stranger.send(ctx, request{path: "/v1/operations/" + operation})
+	for attempt := 1; err == nil && got.starved() && attempt < attemptsMax; attempt++ { // it has told nothing of the operation
+		time.Sleep(time.Second)
+		got, err = stranger.send(ctx, request{path: "/v1/operations/" + operation})
+	}
 	if err != nil || got.status != http.StatusNotFound {
 		s.blame("I5: another tenant is told %v, %v", got, err)
 	}

@@ -73,7 +73,7 @@ func oneStorm(t *testing.T, size int, another func(name string) request) (r requ
 
 // oneExecuted judges what simultaneous duplicates got at first: one executed, and each other got the replay, the 202 or 409 with
 // Retry-After. No fault is injected; some, but not all, may find no store all the same, where the burst holds the emulator up for longer than a
-// function waits. How often that may be in a whole run is bounded at its end.
+// function waits. How soon such an answer may be there, and how often in a whole run, is judged at its end.
 func oneExecuted(t *testing.T, first []reply) {
 	t.Helper()
 	executed, starved := 0, 0

@@ -58,9 +58,8 @@ func TestKeylessChargeWithoutAnswerIsProbedAndNeverChargedAgain(t *testing.T) { 
 	same(t, deployed.tenantA.do(t, r).says(t, "replayed").comesBack(t), first) // the 202, also while its message is unknown
 	sweep(t)
 	wake(t, body)
-	settledOnce(t, r)
-	if m := messageRow(t, body); number(m, schema.Epoch) != 1 {
-		t.Errorf("message %v was claimed again", m)
+	if _, charge := settledOnce(t, r); charge.Attempts != 1 {
+		t.Errorf("the provider saw %d requests, want one", charge.Attempts)
 	}
 }
 
@@ -85,8 +84,8 @@ func TestADroppedReusedConnectionIsOneCall(t *testing.T) {
 		r := pay("reused-"+source, source)
 		_, body := accept(t, r)
 		_, charge := settledOnce(t, r)
-		if claims := number(messageRow(t, body), schema.Epoch); charge.Attempts != 2 || claims != 2 {
-			t.Errorf("%d claims of %s sent %d requests, want two of each: a claim is one call", claims, source, charge.Attempts)
+		if claims := number(messageRow(t, body), schema.Epoch); charge.Attempts != 2 || claims < 2 {
+			t.Errorf("%d claims of %s sent %d requests, want two, each by a claim of its own", claims, source, charge.Attempts)
 		}
 	}
 }

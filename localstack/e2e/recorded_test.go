@@ -17,8 +17,8 @@ import (
 
 var updateRecorded = flag.Bool("update", false, "write testdata/recorded.http from what the deployed stack answers")
 
-// slowDocs is a source whose charge takes so long that a duplicate finds the payment pending.
-var slowDocs = troubled("card_docs", provider.Rule{On: provider.Charge, Fault: provider.Delay, Times: 1, DelayMillis: 4000})
+// slowDocs is a source that is charged so late that a duplicate finds the payment pending.
+var slowDocs = troubled("card_docs", provider.Rule{On: provider.Charge, Fault: provider.RateLimit, Times: 1, DelayMillis: 20_000})
 
 // pages records what the deployed stack answers, for the pages of docs/policies.
 type pages struct {

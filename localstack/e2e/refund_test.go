@@ -111,7 +111,7 @@ func TestRefundsAtOnceNeverExceedThePayment(t *testing.T) { // payments-api.md: 
 }
 
 // lingering is charged long after it was asked for.
-var lingering = troubled("card_lingering", provider.Rule{On: provider.Charge, Fault: provider.RateLimit, Times: 2})
+var lingering = troubled("card_lingering", provider.Rule{On: provider.Charge, Fault: provider.RateLimit, Times: 1, DelayMillis: 20_000})
 
 func TestPendingPaymentIsNotRefundable(t *testing.T) { // payments-api.md: payment_not_refundable (not succeeded yet)
 	t.Parallel()

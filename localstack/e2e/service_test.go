@@ -73,23 +73,23 @@ func (a api) shipsOnce(t *testing.T, depot *warehouse) {
 	must(t, stack.AdmitPlainQueues(t.Context(), deployed.variables["AWS_ENDPOINT_URL"]))
 	var first, again reply
 	eventually(t, soon, func() string { // emulators report a deployment before its routes work
-		first = a.customer(t, http.MethodPost, "/orders", run+"-order-1", `{"item":"book"}`)
+		first = a.once(t, ofCustomer(http.MethodPost, "/orders", run+"-order-1", `{"item":"book"}`))
 		if first.status != http.StatusCreated {
 			return "the first order: " + first.String()
 		}
 		return ""
 	})
-	again = a.customer(t, http.MethodPost, "/orders", run+"-order-1", `{ "item": "book" }`)
+	again = a.do(t, ofCustomer(http.MethodPost, "/orders", run+"-order-1", `{ "item": "book" }`))
 	if again.status != http.StatusCreated || string(again.body) != string(first.body) || again.header.Get(header.NameStatus) != "replayed" {
 		t.Fatalf("the retry got %s, the first request %s", again, first)
 	}
-	if other := a.customer(t, http.MethodPost, "/orders", run+"-order-1", `{"item":"lamp"}`); other.status != http.StatusUnprocessableEntity {
+	if other := a.do(t, ofCustomer(http.MethodPost, "/orders", run+"-order-1", `{"item":"lamp"}`)); other.status != http.StatusUnprocessableEntity {
 		t.Errorf("another order under the same key got %s", other)
 	}
 	var placed struct{ ID, State, Shipment string }
 	must(t, json.Unmarshal(first.body, &placed))
 	eventually(t, delivered, func() string {
-		found := a.customer(t, http.MethodGet, "/orders/"+placed.ID, "", "")
+		found := a.do(t, ofCustomer(http.MethodGet, "/orders/"+placed.ID, "", ""))
 		must(t, json.Unmarshal(found.body, &placed))
 		if placed.State != "shipped" {
 			return "the order to be shipped: " + found.String()
@@ -142,9 +142,8 @@ func makeIn(t *testing.T, folder string, variables ...string) func(ctx context.C
 	}
 }
 
-// customer sends a request as a customer of the shop.
-func (a api) customer(t *testing.T, method, path, key, body string) reply {
-	t.Helper()
+// ofCustomer is the request of a customer of the shop.
+func ofCustomer(method, path, key, body string) request {
 	credentials := "Basic " + base64.StdEncoding.EncodeToString([]byte("customer-1:secret"))
-	return a.once(t, request{method: method, path: path, key: key, body: body, header: http.Header{"Authorization": {credentials}}})
+	return request{method: method, path: path, key: key, body: body, header: http.Header{"Authorization": {credentials}}}
 }

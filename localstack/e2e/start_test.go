@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -70,8 +71,23 @@ func runSession(t *testing.T, root string, s *docsite.Session, replace ...string
 	environment, err := stack.LocalEnvironment(os.Environ(), deployed.variables["AWS_ENDPOINT_URL"])
 	must(t, err)
 	bin := filepath.Join(t.TempDir(), "bin")
-	must(t, s.Run(context.WithoutCancel(t.Context()), docsite.Shell{
+	in := docsite.Shell{
 		Directory: root, Environment: environment,
 		Replace: strings.NewReplacer(append(replace, ".local/run.env", os.Getenv("IDEM_E2E_ENV"), "$PWD/.local/bin", bin, ".local/bin", bin)...),
-	}))
+	}
+	err = s.Run(context.WithoutCancel(t.Context()), in)
+	if s.Name == conformSession && differs(err) { // an answer without a store is none; TestDeployedAPIConforms tells the two apart
+		t.Logf("once more: %v", err)
+		err = s.Run(context.WithoutCancel(t.Context()), in)
+	}
+	must(t, err)
+}
+
+// conformSession is the one whose command asks what an emulator that stalls cannot answer.
+const conformSession = "conform"
+
+// differs says that the last command of a session has found an answer that is not the contract's: its exit code is 1.
+func differs(err error) bool {
+	var failed *docsite.BlockError
+	return errors.As(err, &failed) && strings.HasPrefix(failed.Why, "the commands failed: exit status 1\n")
 }

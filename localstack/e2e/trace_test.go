@@ -12,52 +12,65 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/localstack/provider"
-	"github.com/idem-go/idem-aws/localstack/stack"
 )
 
 // One payment is one trace at the collector: from the client through the API and the worker to the provider. What the client
 // recorded is the API's parent, and the provider was sent what the worker recorded.
 func TestPaymentIsOneTraceFromTheClientToTheProvider(t *testing.T) { // operator.md "Traces"
 	t.Parallel()
-	payments := 1
-	if deployed.variables["EMULATOR"] == string(stack.LocalStack) { // it has lost what an invocation logged, once
-		payments = 3
-	}
-	for n := range payments {
-		spans, charge := tracePayment(t, fmt.Sprintf("traced-%d", n+1))
-		missing := linesNameTheTrace(t, charge, spans)
+	oneOf(t, func(n int) (missing string) {
+		spans, charge, missing := tracePayment(t, fmt.Sprintf("traced-%d", n))
+		if missing != "" {
+			return missing
+		}
+		return linesNameTheTrace(t, charge, spans) // LocalStack has lost what an invocation logged, once
+	})
+}
+
+// tracedTries is how many payments are traced where something is missing. An answer waits for its spans to be sent, but not for long
+// (TRACES_FLUSH_MAX), and what was not sent then is lost: of a machine that stands still nothing is learnt. What is there must be right.
+const tracedTries = 3
+
+// oneOf fails the test unless nothing is missing in one of its tries, from 0.
+func oneOf(t *testing.T, try func(n int) (missing string)) {
+	t.Helper()
+	for n := range tracedTries {
+		missing := try(n)
 		if missing == "" {
 			return
 		}
 		t.Log(missing)
 	}
-	t.Errorf("of %d payments, each lacks a line", payments)
+	t.Errorf("in each of %d tries something is missing", tracedTries)
 }
 
-// tracePayment pays under a key of that name, and holds the trace of it against what it must be.
-func tracePayment(t *testing.T, name string) ([]span, provider.Object) {
+// tracePayment pays under a key of that name, and holds the trace of it against what it must be. It returns what the collector does not
+// have of it.
+func tracePayment(t *testing.T, name string) (all []span, charge provider.Object, missing string) {
 	t.Helper()
 	tenant, recorded := tracedTenant(t)
 	r := pay(name, card(name))
 	tenant.do(t, r).is(t, http.StatusAccepted)
 	sent := recorded.Ended()[len(recorded.Ended())-1].SpanContext()
-	_, charge := settledOnce(t, r)
+	_, charge = settledOnce(t, r)
 
-	const want = `
-idem.request
-  dynamodb
-  idem.deliver
-    dynamodb
-    idem.call`
-	var all, spans []span
-	eventually(t, delivered, func() string {
+	want := []string{"idem.request", "  dynamodb", "  idem.deliver", "    dynamodb", "    idem.call"}
+	var spans []span
+	var got []string
+	missing = within(delivered, func() string {
 		all = ofTrace(collected(t), sent.TraceID().String())
 		spans = withoutRepeated(all)
-		if got := "\n" + strings.Join(tree(spans, sent.SpanID().String()), "\n"); got != want {
-			return "the trace is" + got + "\nwant" + want
+		if got = tree(spans, sent.SpanID().String()); !slices.Equal(got, want) {
+			return "the trace is\n" + strings.Join(got, "\n") + "\nwant\n" + strings.Join(want, "\n")
 		}
 		return ""
 	})
+	if missing != "" {
+		if !partOf(got, want) {
+			t.Fatal(missing)
+		}
+		return all, charge, missing
+	}
 	for _, s := range spans {
 		function := "FUNCTION_WORKER"
 		if s.Name == "idem.request" || s.Parent == one(t, spans, "idem.request").ID && s.Name != "idem.deliver" {
@@ -83,7 +96,17 @@ idem.request
 		t.Errorf("the provider was sent %q, want %q", charge.Traceparent, want)
 	}
 	tellsNobody(t, all, r)
-	return all, charge
+	return all, charge, ""
+}
+
+// partOf says that lines are some of all, in their order.
+func partOf(lines, all []string) bool {
+	for _, line := range all {
+		if len(lines) > 0 && lines[0] == line {
+			lines = lines[1:]
+		}
+	}
+	return len(lines) == 0
 }
 
 // withoutRepeated leaves out deliveries that found the message delivered: a wake-up may come twice, and does where a machine is so busy
@@ -151,48 +174,67 @@ func linesNameTheTrace(t *testing.T, charge provider.Object, spans []span) (miss
 // A duplicate has its own trace, and its request is linked to the one that made the record.
 func TestReplaysTraceIsLinkedToTheFirst(t *testing.T) { // operator.md "Traces"
 	t.Parallel()
-	tenant, recorded := tracedTenant(t)
-	r := pay("traced-twice", card("traced-twice"))
-	tenant.do(t, r).is(t, http.StatusAccepted)
-	settledOnce(t, r)
-	first := recorded.Ended()[0].SpanContext().TraceID().String()
-	tenant.do(t, r).says(t, "replayed")
-	second := recorded.Ended()[len(recorded.Ended())-1].SpanContext().TraceID().String()
-	eventually(t, delivered, func() string {
-		all := collected(t)
-		made, replayed := named1(ofTrace(all, first), "idem.request"), named1(ofTrace(all, second), "idem.request")
-		if made == nil || replayed == nil || !replayed.linksTo(*made) || replayed.says("idem.replayed") != "true" {
-			return "the replay's request is not linked to the first"
-		}
-		return ""
+	oneOf(t, func(n int) (missing string) {
+		tenant, recorded := tracedTenant(t)
+		name := fmt.Sprintf("traced-twice-%d", n)
+		r := pay(name, card(name))
+		tenant.do(t, r).is(t, http.StatusAccepted)
+		first := recorded.Ended()[len(recorded.Ended())-1].SpanContext().TraceID().String()
+		settledOnce(t, r)
+		tenant.do(t, r).says(t, "replayed")
+		second := recorded.Ended()[len(recorded.Ended())-1].SpanContext().TraceID().String()
+		return within(delivered, func() string {
+			all := collected(t)
+			made, replayed := named1(ofTrace(all, first), "idem.request"), named1(ofTrace(all, second), "idem.request")
+			if made == nil || replayed == nil {
+				return fmt.Sprintf("the collector has the first request: %t, and the replay's: %t", made != nil, replayed != nil)
+			}
+			if !replayed.linksTo(*made) || replayed.says("idem.replayed") != "true" {
+				t.Fatalf("the replay's request %+v is not linked to the first, %+v", replayed, made)
+			}
+			return ""
+		})
 	})
 }
 
-// keptBack is a source whose charge is made, and its answer kept back.
-var keptBack = troubled("card_traced_hook", provider.Rule{On: provider.Charge, Fault: provider.HangAfter, Times: 1})
+// keptBack are sources whose charge is made, and its answer kept back from whoever asks.
+var keptBack = func() (sources [tracedTries]string) {
+	for n := range sources {
+		sources[n] = troubled(fmt.Sprintf("card_traced_hook_%d", n), provider.Rule{On: provider.Charge, Fault: provider.HangAfter})
+	}
+	return sources
+}()
 
 // A charge whose answer never came is found by a webhook: the webhook's request has its own trace, and what it settles is in
 // the payment's, linked both ways.
 func TestWebhooksTraceIsLinkedWithThePayments(t *testing.T) { // operator.md "Traces"
 	t.Parallel()
-	tenant, recorded := tracedTenant(t)
-	r := pay("traced-hook", keptBack)
-	tenant.do(t, r).is(t, http.StatusAccepted)
-	trace := recorded.Ended()[len(recorded.Ended())-1].SpanContext().TraceID().String()
-	tell(t, charged(chargeOf(t, r)))
-	eventually(t, delivered, func() string {
-		all := collected(t)
-		i := slices.IndexFunc(all, func(s span) bool {
-			return s.TraceID == trace && s.Name == "idem.deliver" && s.says("idem.errand") == "webhook"
+	oneOf(t, func(n int) (missing string) {
+		tenant, recorded := tracedTenant(t)
+		r := pay(fmt.Sprintf("traced-hook-%d", n), keptBack[n])
+		tenant.do(t, r).is(t, http.StatusAccepted)
+		trace := recorded.Ended()[len(recorded.Ended())-1].SpanContext().TraceID().String()
+		tell(t, charged(chargeOf(t, r)))
+		return within(delivered, func() string {
+			all := collected(t)
+			i := slices.IndexFunc(all, func(s span) bool {
+				return s.TraceID == trace && s.Name == "idem.deliver" && s.says("idem.errand") == "webhook"
+			})
+			if i < 0 {
+				return "the webhook's evidence is not in the payment's trace"
+			}
+			evidence := all[i]
+			hook := slices.IndexFunc(all, func(s span) bool { return s.Name == "idem.function" && evidence.linksTo(s) })
+			switch {
+			case len(evidence.Links) == 0:
+				t.Fatalf("the webhook's evidence %+v is linked with nothing", evidence)
+			case hook < 0:
+				return "the collector does not have the webhook's request"
+			case !all[hook].linksTo(evidence) || all[hook].TraceID == trace || all[hook].Service != deployed.variables["FUNCTION_WEBHOOK"]:
+				t.Fatalf("the webhook's request %+v is not linked with the payment's trace, %+v", all[hook], evidence)
+			}
+			return ""
 		})
-		if i < 0 {
-			return "the webhook's evidence is not in the payment's trace"
-		}
-		hook := slices.IndexFunc(all, func(s span) bool { return s.Name == "idem.function" && s.linksTo(all[i]) && all[i].linksTo(s) })
-		if hook < 0 || all[hook].TraceID == trace || all[hook].Service != deployed.variables["FUNCTION_WEBHOOK"] {
-			return "the webhook's trace is not linked with the payment's"
-		}
-		return ""
 	})
 }
 

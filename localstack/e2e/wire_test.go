@@ -119,7 +119,7 @@ func TestEachErrorAtEachCallEndsInOneEffect(t *testing.T) { // design.md "What a
 		t.Run(m.call+"/"+m.err.name, func(t *testing.T) {
 			t.Parallel()
 			r, once := m.request(t)
-			m.answered(t, deployed.tenantA.once(t, r))
+			m.answered(t, deployed.tenantA, r)
 			once(t)
 			if applied := met(t, trace(m.operation, m.name)); applied != 1 {
 				t.Errorf("the error was met %d times, want once", applied)
@@ -166,15 +166,22 @@ func (m metOnce) ended(t *testing.T, r request) {
 	same(t, deployed.tenantA.do(t, r).says(t, "replayed"), final)
 }
 
-// answered judges the first answer. The engine sends again whatever it may, so that the client sees three errors only: those
-// that say for certain that nothing happened, and that sending the same again is in vain.
-func (m metOnce) answered(t *testing.T, first reply) {
+// shortestStall is the least time that a request takes which finds no store because an emulator stalls: an API key is read twice, for a
+// second each, and everything after that is waited for for longer. What is answered so sooner was given up for one error.
+const shortestStall = 2 * time.Second
+
+// answered sends the request, and judges its first answer. The engine sends again whatever it may, so that the client sees three errors only:
+// those that say for certain that nothing happened, and that sending the same again is in vain.
+func (m metOnce) answered(t *testing.T, tenant api, r request) {
 	t.Helper()
+	began := time.Now()
+	first := tenant.once(t, r)
+	took := time.Since(began)
 	asked := slices.Contains([]string{"reserve", "commit", "insert", "refund", "payout"}, m.call)
 	switch {
 	case m.call == "release", asked && m.err.step.Fault == faultproxy.Expired:
 		first.comesBack(t).isProblem(t, http.StatusServiceUnavailable, "idempotency_store_unavailable")
-	case first.starved(): // on a slow machine the error leaves no time for another try: it is counted, and what is asked next has one effect
+	case first.starved() && took >= shortestStall: // the error left no time for another try: it is counted, and what is asked next has one effect
 	case asked && m.err.step.Fault == faultproxy.Mismatch:
 		first.isProblem(t, http.StatusInternalServerError, "internal_error")
 	case m.operation == operationPayouts && first.status == http.StatusAccepted: // its worker ends it
@@ -302,7 +309,7 @@ func TestASequenceOfErrorsOnTheSameBytesEndsInOneEffect(t *testing.T) { // desig
 		t.Run(s.call+"/"+s.name, func(t *testing.T) {
 			t.Parallel()
 			r, once := s.m.request(t)
-			s.m.answered(t, deployed.tenantA.once(t, r))
+			s.m.answered(t, deployed.tenantA, r)
 			once(t)
 			rules, err := deployed.dynamodb.Rules(t.Context())
 			must(t, err)
@@ -333,10 +340,10 @@ func TestBatchesAreReadToTheirEnd(t *testing.T) { // payments-api.md: Collecting
 	for i := range requests {
 		requests[i] = move(fmt.Sprintf("partial-%d", i), from, to, amount)
 	}
+	calm := disturb(t, batchErrors...) // the sweep may run at any time, and folds all that wait
 	for _, got := range together(t, requests, deployed.tenantA.resolve) {
 		got.is(t, http.StatusCreated)
 	}
-	calm := disturb(t, batchErrors...)
 	eventually(t, soon, func() string {
 		must(t, hasten(t.Context()))
 		if got := balance(t, to); got != count*amount {
@@ -406,8 +413,8 @@ func TestThrottledClaimsOfABatchAreDeliveredOnce(t *testing.T) {
 	for i, name := range throttledClaims {
 		_, charge := settledOnce(t, requests[i])
 		m := phaseRow(t, operationOf(record(t, operationPayments, name)), 1)
-		if charge.Attempts != 1 || text(m, schema.State) != "delivered" || number(m, schema.Epoch) != 1 {
-			t.Errorf("payment %d: %d calls, and the message is %v: want one call by one claim", i, charge.Attempts, m)
+		if charge.Attempts != 1 || text(m, schema.State) != "delivered" { // a claim that had no time left to call is followed by another one
+			t.Errorf("payment %d: %d calls, and the message is %v: want one call", i, charge.Attempts, m)
 		}
 		if applied, want := met(t, trace(operationPayments, name)), (contentionTries+2)*((i+1)%2); applied != want {
 			t.Errorf("payment %d: %d claims were throttled, want %d", i, applied, want)

@@ -20,7 +20,7 @@ import (
 // The suites of a run. A request belongs to that of the faults which it can meet, whichever test sends it.
 var (
 	calm = audit.Suite{
-		Name: "without faults", Stalls: 3,
+		Name: "without faults", Stalls: 10,
 		Why: "nothing is injected that it could meet, and an emulator on a busy machine stalls for longer than a function waits: that meets all that are under way",
 	}
 
@@ -191,7 +191,7 @@ func hear(e audit.Exchange) {
 	witnessed.ledger.Asked(suite)
 	starved := reply{e.Status, e.Header, e.Body}.starved()
 	if starved {
-		witnessed.ledger.Unavailable(suite, e.String(), e.Began)
+		witnessed.ledger.Unavailable(suite, e.String(), e.Began, e.Ended.Sub(e.Began))
 	}
 	witnessed.mu.Lock()
 	defer witnessed.mu.Unlock()

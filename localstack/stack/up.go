@@ -310,23 +310,17 @@ func (s *Stack) finish(ctx context.Context, variables Variables) error {
 	return variables.Write(s.options.EnvFile)
 }
 
+// firstAnswerEach is for how long one request for the first answer is waited for: one that hangs leaves time for another.
+const firstAnswerEach = 10 * time.Second
+
 // firstAnswer reads a seeded account until the API answers: emulators report a deployment before its routes work.
 func firstAnswer(ctx context.Context, variables Variables) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
 	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, variables[variableAPI]+"/v1/accounts/acct_1", nil)
-		if err != nil {
-			return err
-		}
-		request.Header.Set("Authorization", "Bearer "+variables[variableTokenA])
-		response, err := http.DefaultClient.Do(request)
+		err := readAccount(ctx, variables)
 		if err == nil {
-			response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return nil
-			}
-			err = fmt.Errorf("GET /v1/accounts/acct_1 with tenant-a's token: %s", response.Status)
+			return nil
 		}
 		select {
 		case <-ctx.Done():
@@ -334,6 +328,26 @@ func firstAnswer(ctx context.Context, variables Variables) error {
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
+}
+
+// readAccount reads a seeded account once.
+func readAccount(ctx context.Context, variables Variables) error {
+	ctx, cancel := context.WithTimeout(ctx, firstAnswerEach)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, variables[variableAPI]+"/v1/accounts/acct_1", nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+variables[variableTokenA])
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("GET /v1/accounts/acct_1 with tenant-a's token: %s", response.Status)
+	}
+	return nil
 }
 
 // Down stops exactly the processes that Up started, and forgets the deployment, which lived in the emulator's memory.

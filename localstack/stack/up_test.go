@@ -1,8 +1,11 @@
 package stack
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/idem-go/idem-aws/internal/token"
@@ -35,6 +38,21 @@ func TestAddOutputs(t *testing.T) {
 	delete(result, "OutboxTable")
 	if err := (Variables{}).addOutputs("http://127.0.0.1:4566", result); err == nil || !strings.Contains(err.Error(), "OutboxTable") {
 		t.Errorf("error without an output = %v, want one that names it", err)
+	}
+}
+
+// An API that does not answer the first request, because its emulator stalls, is asked again.
+func TestARequestThatHangsIsNotTheLastOne(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	api := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 1 {
+			<-r.Context().Done()
+		}
+	}))
+	t.Cleanup(api.Close)
+	if err := firstAnswer(t.Context(), Variables{variableAPI: api.URL}); err != nil || asked.Load() != 2 {
+		t.Errorf("after %d requests: %v", asked.Load(), err)
 	}
 }
 
