@@ -14,8 +14,8 @@ type Suite struct {
 	// Most is how many of its requests may find no store, and OfHundred how many of a hundred of them: the larger number counts.
 	Most, OfHundred int
 	// Stalls, in place of these where no fault is injected, is how often requests may find no store all the same. Those that began within
-	// stall of the first one count once: an emulator that stalls meets all that are under way, be it one or forty. An answer that was there
-	// sooner than any function gives a stalled emulator up has another cause, and fails the run.
+	// stall of the first one count once: an emulator that stalls meets all that are under way, be it one or forty. An answer beside none of
+	// them that was there sooner than any function gives a stalled emulator up has another cause, and fails the run.
 	// Where all three are 0 every such answer fails the run.
 	Stalls int
 	// Why says what answers them.
@@ -67,11 +67,13 @@ func (l *Ledger) Asked(s Suite) {
 func (l *Ledger) Unavailable(s Suite, answer string, began time.Time, took time.Duration) {
 	l.change(s, func(f *figures) {
 		f.unavailable++
-		if s.Stalls > 0 && took < stallMin {
+		known := slices.ContainsFunc(f.stalls, func(at time.Time) bool { return began.Sub(at).Abs() <= stall }) // answers come in any order
+		switch {
+		case known: // with one that came at once: a function whose circuit breaker the stall has opened asks nobody
+		case s.Stalls > 0 && took < stallMin:
 			l.meet("%s: after %s, which is no stall: %s", s.Name, took.Round(time.Millisecond), answer)
 			return
-		}
-		if !slices.ContainsFunc(f.stalls, func(at time.Time) bool { return began.Sub(at).Abs() <= stall }) { // answers come in any order
+		default:
 			f.stalls = append(f.stalls, began)
 		}
 		if !s.Tolerates() {

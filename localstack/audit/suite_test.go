@@ -79,7 +79,8 @@ func TestAnAnswerThatIsThereTooSoonIsNoStall(t *testing.T) {
 	var l audit.Ledger
 	l.Asked(calm)
 	l.Unavailable(calm, "503 of a payment", noon, time.Second)
+	l.Unavailable(calm, "503 of a refund", noon.Add(5*time.Second), time.Millisecond) // of a circuit breaker that the stall has opened
 	none(t, l.Broken())
-	l.Unavailable(calm, "503 of a transfer", noon, 999*time.Millisecond)
+	l.Unavailable(calm, "503 of a transfer", noon.Add(time.Minute), 999*time.Millisecond)
 	one(t, l.Broken(), "without faults: after 999ms, which is no stall: 503 of a transfer")
 }
