@@ -199,7 +199,7 @@ func TestDoTellsStoreErrors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newTold(t, nil)
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
-		for n := 1; n <= 60; n++ {
+		for n := 1; n <= 500; n++ {
 			w.store.On(faulty.Insert, n, faulty.LoseRequest())
 			w.store.On(faulty.Get, n, faulty.LoseRequest())
 		}
@@ -312,7 +312,7 @@ func TestDoDoesNotTellOfUnprotectedRequests(t *testing.T) {
 		other.Input.Body = []byte(`{}`)
 		w.do(orders, other, w.handler(201))
 		w.told()
-		for n := 1; n <= 60; n++ {
+		for n := 1; n <= 500; n++ {
 			w.store.On(faulty.Insert, n, faulty.LoseRequest())
 		}
 		w.do(orders, oneOff, w.handler(201))

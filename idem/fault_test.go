@@ -45,7 +45,7 @@ func (w *world) ran(times int) {
 func lateCommit(store *faulty.Store) *faulty.Late {
 	late := new(faulty.Late)
 	store.On(faulty.Commit, 1, late.Fault())
-	for n := 2; n <= 40; n++ {
+	for n := 2; n <= 500; n++ {
 		store.On(faulty.Commit, n, faulty.LoseRequest())
 	}
 	return late
@@ -73,7 +73,7 @@ func TestReserveWithoutReplyIsGivenBack(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w, store := newFaultyWorld(t)
 				orders := w.register(idem.Operation{Kind: kind})
-				for n := 1; n <= 60; n++ {
+				for n := 1; n <= 500; n++ {
 					store.On(faulty.Insert, n, faulty.LoseReply())
 				}
 				w.unavailable(orders, w.effect(201, ""))
@@ -389,7 +389,7 @@ func TestARecordOutlivesAReserveThatIsLateOnTheWire(t *testing.T) {
 				time.Sleep(time.Until(free) - time.Millisecond)
 				reserve := new(faulty.Late)
 				store.On(faulty.Insert, 1, reserve.Fault())
-				for n := 2; n <= 60; n++ {
+				for n := 2; n <= 500; n++ {
 					store.On(faulty.Insert, n, faulty.LoseRequest())
 				}
 				w.unavailable(orders, w.handler(201))

@@ -290,6 +290,27 @@ func TestAKeyThatWasGotLateIsGivenBackDespiteThrottles(t *testing.T) {
 	}
 }
 
+// Not so of a request that is only observed: package middleware runs its handler after this, in the time that is left.
+func TestAnObservedRequestThatIsLateLeavesItsHandlerTheTime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped, Policy: idem.Observe(idem.IETF())})
+		store.On(faulty.Insert, 1, replyAfter(2800*time.Millisecond))
+		for n := 1; n <= 500; n++ {
+			store.On(faulty.Update, n, faulty.Refuse(storage.ErrThrottled))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+		defer cancel()
+		if _, err := orders.Do(ctx, request("{}"), w.effect(201, "not here")); !errors.Is(err, idem.ErrNoTime) {
+			t.Fatalf("%v, want ErrNoTime", err)
+		}
+		if left := timeLeft(ctx); left < 2*time.Second {
+			t.Errorf("its handler has %v left", left)
+		}
+		w.ran(0)
+	})
+}
+
 // Of a short time the handler has half at least, however much of it the reserve took until then.
 func TestAHandlerWithAShortTimeStartsAfterASlowReserve(t *testing.T) {
 	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindWrapped} {

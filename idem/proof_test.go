@@ -368,7 +368,7 @@ func TestAHandlersAnswerDoesNotWaitForARenewal(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
-		for n := 1; n <= 100; n++ {
+		for n := 1; n <= 500; n++ {
 			store.On(faulty.Renew, n, faulty.LoseRequest())
 		}
 		start := time.Now()
@@ -519,17 +519,17 @@ func TestACacheBustThatNobodyHeardOfFreesTheKeyAsLateAsItCanLand(t *testing.T) {
 	}{
 		"on its way as its process dies": {func(store *faulty.Store, late *faulty.Late) {
 			store.On(faulty.Update, 1, late.Fault())
-			for n := 2; n <= 40; n++ {
+			for n := 2; n <= 500; n++ {
 				store.On(faulty.Update, n, faulty.LoseRequest())
 			}
 		}, false},
 		"heard, and not told": {func(store *faulty.Store, _ *faulty.Late) {
-			for n := 2; n <= 40; n++ {
+			for n := 2; n <= 500; n++ {
 				store.On(faulty.Update, n, faulty.LoseRequest())
 			}
 		}, true},
 		"heard, and the store is full": {func(store *faulty.Store, _ *faulty.Late) {
-			for n := 2; n <= 40; n++ {
+			for n := 2; n <= 500; n++ {
 				store.On(faulty.Update, n, faulty.Refuse(storage.ErrThrottled))
 			}
 		}, true},
@@ -591,7 +591,7 @@ func TestACacheBustThatIsToldAsDoneHoldsItsKeyForTheCachesAge(t *testing.T) {
 	for name, fault := range map[string]faulty.Fault{"throttled": faulty.Refuse(storage.ErrThrottled), "no reply": faulty.LoseRequest(), "refused": faulty.Refuse(errors.New("AccessDeniedException"))} {
 		t.Run(name, func(t *testing.T) {
 			busting(t, func(w *world, store *faulty.Store, orders *idem.Registered, id idem.OperationID) {
-				for n := 2; n <= 40; n++ {
+				for n := 2; n <= 500; n++ {
 					store.On(faulty.Update, n, fault)
 				}
 				busted, err := w.engine.CacheBust(w.Context(), "t", id, "", "wrong")

@@ -144,7 +144,7 @@ func TestWrappedDeadLeaseIsUnknownAndNeverExecuted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
-		for n := 1; n <= 60; n++ {
+		for n := 1; n <= 500; n++ {
 			store.On(faulty.Update, n, faulty.LoseRequest()) // the completion never arrives
 		}
 		w.unavailable(orders, w.effect(201, ""))

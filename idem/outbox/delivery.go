@@ -138,9 +138,17 @@ func heeds(d protocol.Delivery) bool {
 	return d.Evidence == protocol.NoOutcome
 }
 
-// judges says that the machine judges a row by what it is told, or what a probe said of one.
-func judges(in protocol.Input) bool {
-	return in.What == protocol.Begin || in.What == protocol.Probed || in.Reply.Msg.State != protocol.NoMessage
+// judges says that the machine judges a row by what it is told, or that absence was found. A row that this delivery has written, as one that
+// it has claimed without hearing of it, was judged before that.
+func (x *delivery) judges(in protocol.Input) bool {
+	switch in.What {
+	case protocol.Begin:
+		return true
+	case protocol.Probed:
+		return in.Outcome == protocol.OutAbsent
+	}
+	found := in.Reply.Msg
+	return found.State != protocol.NoMessage && found.Revision != x.machine.At.W.Msg.Revision
 }
 
 // run drives the machine to its end. Besides what [delivery.trouble] says, it returns why the machine was left on the way:
@@ -162,19 +170,28 @@ func (x *delivery) heedLoss(ctx context.Context) (err error) {
 }
 
 // means asks the topic what the outcome means. Where the chain goes on by evidence that was taken whatever was lost, the next
-// message may have been there before, and called: what was lost counts from here on.
+// message may have been there before, and called: what was lost counts from here on. Also what was lost while this process was frozen in its
+// call: another one may have settled it, and gone on.
+//
+// Where that can't be read, who sent the evidence, or decided, comes again. What a call has brought only this delivery may have: it is
+// settled, and its next message counts as one of before a loss until somebody knows.
 func (x *delivery) means(ctx context.Context, a protocol.Asked) (protocol.Input, error) {
 	in := protocol.Input{What: protocol.Answered, Meant: x.ask(ctx, a)}
-	if e := x.machine.Errand; in.Meant.Continues && (e == protocol.Tidings || e == protocol.Judgement) {
-		return in, x.heedLoss(ctx)
+	if !in.Meant.Continues {
+		return in, nil
 	}
-	return in, nil
+	err := x.heedLoss(ctx)
+	if e := x.machine.Errand; err != nil && e != protocol.Tidings && e != protocol.Judgement {
+		x.refuseBefore, err = x.now(), nil
+		x.heed()
+	}
+	return in, err
 }
 
 func (x *delivery) drive(ctx context.Context, in protocol.Input) (protocol.Say, error) {
 	for {
 		in.Now = translation.InstantOf(x.now())
-		if judges(in) && heeds(x.machine) && x.foreign == nil { // once the time has been read: what a freeze hides is heeded after it
+		if x.judges(in) && heeds(x.machine) && x.foreign == nil { // once the time has been read: what a freeze hides is heeded after it
 			if err := x.heedLoss(ctx); err != nil {
 				return protocol.Say{}, err
 			}

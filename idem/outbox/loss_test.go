@@ -1,6 +1,7 @@
 package outbox_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -149,12 +150,7 @@ func TestInlineDeliveryOfARestoredMessageCallsNothing(t *testing.T) {
 func TestNothingIsCalledWhileTheRowCanNotBeRead(t *testing.T) {
 	w := newWorld(t, options{topic: keyless})
 	id := w.accept()
-	unreadable := func() {
-		for n := range 5 {
-			w.store.On(faulty.RefuseBefore, n+1, faulty.Refuse(errors.New("connection refused")))
-		}
-	}
-	unreadable()
+	w.unreadable()
 	if err := w.worker.Deliver(t.Context(), id); err == nil {
 		t.Error("the worker had no trouble")
 	}
@@ -260,6 +256,59 @@ func TestWhatFollowsARestoredMessageCountsAsCalled(t *testing.T) {
 	}
 }
 
+// The same of a worker that is frozen in its call: another one has settled it, and called what follows, before the loss. It goes on with the
+// evidence all the same where the row can't be read, and what follows is called only once that is known.
+func TestWhatFollowsACallThatWasFrozenThroughALossCountsAsCalled(t *testing.T) {
+	for name, c := range map[string]struct{ lost, unreadable bool }{
+		"the row is read":                            {lost: true},
+		"the row can't be read":                      {lost: true, unreadable: true},
+		"the row can't be read, and nothing is lost": {unreadable: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: func(topic *outbox.Topic) { twoPhases(false)(topic); keyless(topic) }})
+			first := w.accept()
+			second := w.message(first).OperationID.Message(2)
+			w.provider.during = func() {
+				w.provider.during = nil
+				w.clock.Add(10 * time.Minute)
+				if c.lost {
+					w.provider.charge(second)
+					w.loses(w.clock.Now())
+				}
+				if c.unreadable {
+					w.unreadable()
+				}
+			}
+			w.deliver(first)
+			w.store.Clear()
+			w.want(first, storage.MessageDelivered, storage.StatePending, 202, "", 1)
+			w.deliver(second)
+			if !c.lost {
+				w.want(second, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+				return
+			}
+			w.want(second, storage.MessageUnknown, storage.StatePending, 202, "", 1)
+		})
+	}
+}
+
+// A claim whose reply was lost goes on to its call: it was judged before it was written. What was lost is not asked for again in between,
+// of a store that is in trouble: the claim would die uncalled, and of a provider without keys nobody could say so.
+func TestAnUnheardClaimIsCalledWhileTheRowCanNotBeRead(t *testing.T) {
+	w := newWorld(t, options{topic: func(topic *outbox.Topic) { keyless(topic); topic.Probe = nil }})
+	w.deliver(w.accept()) // which reads the row
+	w.clock.Add(59 * time.Second)
+	id := w.accept()
+	w.store.On(faulty.UpdateMessage, 1, func(ctx context.Context, run func(context.Context) error) error {
+		err := faulty.LoseReply()(ctx, run)
+		w.clock.Add(2 * time.Second)
+		w.unreadable()
+		return err
+	})
+	w.deliver(id)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+}
+
 // settlers bring evidence by which a chain may go on. A person settles only what is in doubt.
 var settlers = map[string]struct {
 	about  func(*storage.Message)
@@ -287,9 +336,7 @@ func TestAChainDoesNotGoOnWhileTheRowCanNotBeRead(t *testing.T) {
 			w := newWorld(t, options{topic: twoPhases(false)})
 			first := w.accept(evidence.about)
 			found := w.message(first).State
-			for n := range 5 {
-				w.store.On(faulty.RefuseBefore, n+1, faulty.Refuse(errUnreadable))
-			}
+			w.unreadable()
 			if err := evidence.settle(w, first); !errors.Is(err, errUnreadable) {
 				t.Errorf("it was taken, or refused for another reason: %v", err)
 			}
@@ -304,3 +351,10 @@ func TestAChainDoesNotGoOnWhileTheRowCanNotBeRead(t *testing.T) {
 }
 
 var errUnreadable = errors.New("connection refused")
+
+// unreadable has the next readings of the row fail.
+func (w *world) unreadable() {
+	for n := range 5 {
+		w.store.On(faulty.RefuseBefore, n+1, faulty.Refuse(errUnreadable))
+	}
+}

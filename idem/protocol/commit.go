@@ -199,8 +199,9 @@ func (x Execution) release(free Record, why Reason, now Instant, c *Config) (Exe
 	if promised { // its handler may have run for longer than anybody waits for it
 		until = x.completeUntil(now, c)
 	}
+	unused := x.Runs == 0 && !c.runsAnyway() // else the handler, which runs after this, needs the time
 	x, a := x.send(Releasing, Write{RecIf: fence, RecAs: Put, Rec: free, Why: why}, until)
-	x.At.Persists = promised || x.Runs == 0 && !c.off(NoGiveBackPersistence)
+	x.At.Persists = promised || unused && !c.off(NoGiveBackPersistence)
 	return x, a
 }
 

@@ -33,7 +33,7 @@ var decisions = []Mutant{
 	{Name: "a key that is free too late is a store in trouble", File: acquireFile, Old: "	case x.tooLate(now, c):\n		return x.giveUp(Say{Code: Late}, NoReason, now, c)\n	}\n	next", New: "	}\n	next"},
 	{Name: "a handler with a short time never starts after a slow reserve", File: "idem/protocol/config.go", Old: "min(c.WorkMin, (p.HandlerUntil-p.Began)/2)", New: "c.WorkMin"},
 	{Name: "a handler that lost its lock starts again with milliseconds left", File: "idem/protocol/commit.go", Old: "x.Runs < c.RunsMax && !x.late(in.Now, c):", New: "x.Runs < c.RunsMax && in.Now < x.Plan.HandlerUntil:"},
-	{Name: "a key that was got late is given back until the store throttles", File: "idem/protocol/commit.go", Old: "promised || x.Runs == 0 && !c.off(NoGiveBackPersistence)", New: "promised"},
+	{Name: "a key that was got late is given back until the store throttles", File: "idem/protocol/commit.go", Old: "promised || unused && !c.off(NoGiveBackPersistence)", New: "promised || unused && false"},
 	{Name: "a handler that began late asks for more of its lease when that is over", File: "idem/protocol/lease.go", Old: "min(wait, left/2)", New: "min(wait, 2*left)"},
 	{Name: "a handler starts under a lease that is over", File: acquireFile, Old: "	if x.late(now, c) || now >= r.Lease || r.State == Unknown {", New: "	if x.late(now, c) || r.State == Unknown {",
 		Survives: "the lease is the one of the plan, which ends after HandlerUntil: the first condition holds before this one"},

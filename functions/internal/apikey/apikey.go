@@ -129,33 +129,49 @@ func (k *Keys) find(ctx context.Context, id string) (*Key, error) {
 	if found, ok := k.held.get(id, k.cfg.Now()); ok {
 		return found, nil
 	}
+	read, err := k.share(ctx, id)
+	if err == nil && k.old(read.asked) { // its reading was under way in a process that was frozen
+		if read, err = k.share(ctx, id); err == nil && k.old(read.asked) {
+			err = errFrozen
+		}
+	}
+	return read.key, err
+}
+
+// share waits for a read that is under way, or begins one.
+func (k *Keys) share(ctx context.Context, id string) (entry, error) {
 	shared := k.reads.DoChan(id, func() (any, error) { return k.fetch(context.WithoutCancel(ctx), id) })
 	select {
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return entry{}, ctx.Err()
 	case read := <-shared:
 		if read.Err != nil {
-			return nil, read.Err
+			return entry{}, read.Err
 		}
-		return read.Val.(*Key), nil
+		return read.Val.(entry), nil
 	}
 }
 
 // fetch reads the key, holds it, and notes that it is used.
-func (k *Keys) fetch(ctx context.Context, id string) (*Key, error) {
+func (k *Keys) fetch(ctx context.Context, id string) (entry, error) {
 	asked := k.cfg.Now()
 	if found, ok := k.held.get(id, asked); ok { // another read ended in between
-		return found, nil
+		return entry{found, asked}, nil
 	}
 	found, err := k.read(ctx, id)
 	if err != nil {
-		return nil, err
+		return entry{}, err
 	}
 	k.held.put(id, found, asked)
 	if found != nil && found.judge(asked) == nil && asked.Sub(found.LastUsed) >= usedEvery {
 		k.note(ctx, id, asked)
 	}
-	return found, nil
+	return entry{found, asked}, nil
+}
+
+// old says that what was asked then is from before a freeze.
+func (k *Keys) old(asked time.Time) bool {
+	return !clock.Within(k.cfg.Now(), asked, max(k.cfg.CacheAge, thawedAfter))
 }
 
 var errFrozen = errors.New("apikey: the process was frozen while the table was asked")
@@ -175,7 +191,7 @@ func (k *Keys) once(ctx context.Context, id string) (*Key, error) {
 	defer cancel()
 	asked := k.cfg.Now()
 	found, err := k.cfg.Table.Key(ctx, id, oneAttempt)
-	if err == nil && !clock.Within(k.cfg.Now(), asked, max(k.cfg.CacheAge, thawedAfter)) {
+	if err == nil && k.old(asked) {
 		return nil, errFrozen
 	}
 	return found, err

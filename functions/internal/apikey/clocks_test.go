@@ -16,13 +16,16 @@ import (
 	"github.com/idem-go/idem-aws/internal/twoclocks"
 )
 
-// after runs something once, between the table's first answer to a reading and its arrival.
-type after struct{ once func() }
+// after runs something once, between the table's first answer to the operation and its arrival.
+type after struct {
+	operation string
+	once      func()
+}
 
 // RoundTrip implements http.RoundTripper.
 func (a *after) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := wirefault.Patient{}.RoundTrip(r)
-	if once := a.once; once != nil && strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetItem") {
+	if once := a.once; once != nil && strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+a.operation) {
 		a.once = nil
 		once()
 	}
@@ -40,7 +43,7 @@ func revoke(t *testing.T, s *lambdatest.Stage) {
 func TestAReadingFromBeforeAFreezeIsNotUsed(t *testing.T) {
 	for _, age := range []time.Duration{0, apikey.CacheAgeMax} {
 		s, now := lambdatest.New(t), time.Now()
-		frozen := &after{once: func() {
+		frozen := &after{operation: "GetItem", once: func() {
 			now = twoclocks.Set(now, time.Hour)
 			revoke(t, s)
 		}}
@@ -67,5 +70,21 @@ func TestNoClockHidesARevocation(t *testing.T) {
 	now = twoclocks.Set(now.Add(4*time.Minute), -3*time.Minute)
 	wants(t, keys, lambdatest.Token, nil)
 	now = now.Add(time.Minute)
+	wants(t, keys, lambdatest.Token, apikey.ErrRevoked)
+}
+
+// The same where the process is frozen once the key is read and held, while it notes that the key is used: whoever asks after the freeze shares
+// that reading.
+func TestAReadingThatIsStillUnderWayAfterAFreezeIsNotShared(t *testing.T) {
+	s, now := lambdatest.New(t), time.Now()
+	frozen := &after{operation: "UpdateItem", once: func() {
+		now = twoclocks.Set(now, time.Hour)
+		revoke(t, s)
+	}}
+	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: frozen} })
+	keys, err := apikey.New(apikey.Config{Table: apikey.Table{Client: client, Name: s.APIKeys}, CacheAge: time.Minute, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
 	wants(t, keys, lambdatest.Token, apikey.ErrRevoked)
 }
