@@ -281,7 +281,7 @@ func TestWhatFollowsACallThatWasFrozenThroughALossCountsAsCalled(t *testing.T) {
 			}
 			w.deliver(first)
 			w.store.Clear()
-			w.want(first, storage.MessageDelivered, storage.StatePending, 202, "", 1)
+			w.want(first, storage.MessageDelivered, storage.StatePending, 202, "delivered", 1)
 			w.deliver(second)
 			if !c.lost {
 				w.want(second, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)

@@ -176,7 +176,7 @@ func (k *Keys) old(asked time.Time) bool {
 
 var errFrozen = errors.New("apikey: the process was frozen while the table was asked")
 
-// read asks the table, and once more where it fails, does not answer in time, or has answered before a freeze.
+// read asks the table, and once more where it fails or does not answer in time.
 func (k *Keys) read(ctx context.Context, id string) (*Key, error) {
 	found, err := k.once(ctx, id)
 	if err == nil {
@@ -189,12 +189,7 @@ func (k *Keys) read(ctx context.Context, id string) (*Key, error) {
 func (k *Keys) once(ctx context.Context, id string) (*Key, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	asked := k.cfg.Now()
-	found, err := k.cfg.Table.Key(ctx, id, oneAttempt)
-	if err == nil && k.old(asked) {
-		return nil, errFrozen
-	}
-	return found, err
+	return k.cfg.Table.Key(ctx, id, oneAttempt)
 }
 
 // note writes the time of the last use. It is worth no refusal: where it fails the next read tries again.
