@@ -108,7 +108,10 @@ func frozen(ctx context.Context, most time.Duration, seed uint64, name string, d
 	go func() {
 		ended <- freezing{most: most, rand: rand.New(rand.NewPCG(seed, 0)), of: os.Getpid(), out: file}.run(ctx)
 	}()
+	defer func() { // after a panic too: what stands would stand for ever
+		stop()
+		err = errors.Join(<-ended, file.Close())
+	}()
 	do()
-	stop()
-	return errors.Join(<-ended, file.Close())
+	return nil
 }

@@ -3,6 +3,7 @@ package stack
 import (
 	"bytes"
 	"context"
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -72,6 +74,16 @@ func TestEachProgramHasItsTurnToStand(t *testing.T) {
 	}
 }
 
+// full is a disk on which there is room for so many writes.
+type full int
+
+func (f *full) Write(p []byte) (int, error) {
+	if *f--; *f < 0 {
+		return 0, syscall.ENOSPC
+	}
+	return len(p), nil
+}
+
 // What can't be told is an error, and nothing stands after it.
 func TestFreezingEndsWhereItCanTellNobody(t *testing.T) {
 	one := exec.CommandContext(t.Context(), "sleep", "600")
@@ -79,15 +91,11 @@ func TestFreezingEndsWhereItCanTellNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = one.Process.Kill(); _ = one.Wait() })
-	closed, err := os.Create(filepath.Join(t.TempDir(), "frozen"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = closed.Close()
+	full := full(2)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	f := freezing{most: time.Millisecond, rand: rand.New(rand.NewPCG(1, 1)), of: os.Getpid(), out: closed}
-	if err := f.run(ctx); err == nil || standing(t, one.Process.Pid) {
+	f := freezing{most: time.Millisecond, rand: rand.New(rand.NewPCG(1, 1)), of: os.Getpid(), out: &full}
+	if err := f.run(ctx); !errors.Is(err, syscall.ENOSPC) || standing(t, one.Process.Pid) {
 		t.Errorf("%v", err)
 	}
 	f.out = &bytes.Buffer{}

@@ -155,6 +155,9 @@ type flakesCommand struct {
 
 // Run fails where a run of the checks does.
 func (c flakesCommand) Run(s call) error {
+	if c.Runs < 1 || c.Freeze < 0 {
+		return errors.New("--runs must be at least 1, and --freeze at least 0s")
+	}
 	// Go would take the results of the first run for those of all others.
 	if err := os.Setenv("GOFLAGS", os.Getenv("GOFLAGS")+" -count=1"); err != nil {
 		return err
