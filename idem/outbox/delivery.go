@@ -141,14 +141,9 @@ func heeds(d protocol.Delivery) bool {
 // judges says that the machine judges a row by what it is told, or that absence was found. A row that this delivery has written, as one that
 // it has claimed without hearing of it, was judged before that.
 func (x *delivery) judges(in protocol.Input) bool {
-	switch in.What {
-	case protocol.Begin:
-		return true
-	case protocol.Probed:
-		return in.Outcome == protocol.OutAbsent
-	}
-	found := in.Reply.Msg
-	return found.State != protocol.NoMessage && found.Revision != x.machine.At.W.Msg.Revision
+	absent := in.What == protocol.Probed && in.Outcome == protocol.OutAbsent
+	found := in.Reply.Msg.State != protocol.NoMessage && in.Reply.Msg.Revision != x.machine.At.W.Msg.Revision
+	return in.What == protocol.Begin || absent || found
 }
 
 // run drives the machine to its end. Besides what [delivery.trouble] says, it returns why the machine was left on the way:
