@@ -77,6 +77,15 @@ func (c *compareAccounts) rowless(d *idemctl.Desk, b books, lacks lacking) (trou
 	return trouble, err
 }
 
+// byHand says what status a row has that a person writes. One that says that a payout has failed while the worker goes on with it would give
+// money back that leaves.
+func byHand(status payments.Status) string {
+	if status == "" {
+		return ""
+	}
+	return fmt.Sprintf(". Written by hand its status is %s", status)
+}
+
 // addEntry notes a payout or a refund that is not among the rows.
 func (l lacking) addEntry(lost payments.RowlessEntry) {
 	refund := lost.Kind == payments.EntryRefund
@@ -84,6 +93,7 @@ func (l lacking) addEntry(lost payments.RowlessEntry) {
 	if lost.Trouble != nil {
 		because = unread(lost.Operation, string(lost.Kind), lost.ID)
 	}
+	because.rule += byHand(lost.Status)
 	switch {
 	case refund && lost.Trouble != nil:
 		l.refunders[lost.Tenant] = because

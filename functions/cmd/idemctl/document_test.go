@@ -124,6 +124,24 @@ func TestDocumentedCommandLinesAreKnown(t *testing.T) {
 	}
 }
 
+// docs/recovery.md "Write a row by hand": of two persons who write the same row the second one is refused, so that no row is written over that
+// has ended meanwhile.
+func TestARowIsWrittenByHandOnlyWhereItIsNotThere(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "recovery.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile(`aws dynamodb put-item(?:.*\\\n)*.*`).FindAllString(string(text), -1)
+	if len(lines) == 0 {
+		t.Error("the page has no command that writes a row")
+	}
+	for _, line := range lines {
+		if !strings.Contains(line, "--condition-expression 'attribute_not_exists(pk)'") {
+			t.Errorf("%s\nwrites over a row that is there", line)
+		}
+	}
+}
+
 // commandOf is the command of a line, without its arguments and the flags before it.
 func commandOf(args []string) string {
 	if args[0] == "--within" {

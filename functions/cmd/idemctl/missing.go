@@ -148,17 +148,18 @@ func (r *restoreMissing) wanted(ctx context.Context, provider *payments.Provider
 	return wanted
 }
 
+// rowsOf begins with what is left to a person: a table cuts the end of a long text.
 func rowsOf(all []restored, write bool) (rows [][]string) {
 	for _, m := range all {
 		var did []string
+		if m.Code != "" {
+			did = append(did, m.Code+": "+m.Rule)
+		}
 		switch {
 		case m.Did != "" && write:
 			did = append(did, m.Did)
 		case m.Did != "":
 			did = append(did, "dry run: would "+m.Did)
-		}
-		if m.Code != "" {
-			did = append(did, m.Code+": "+m.Rule)
 		}
 		rows = append(rows, []string{string(m.Operation), strings.TrimSpace(m.Kind + " " + m.ID), strconv.FormatInt(m.Amount, 10) + " " + m.Currency, strings.Join(m.Objects, ","), strings.Join(did, "; ")})
 	}
@@ -280,13 +281,23 @@ func (r *restoreMissing) one(d *idemctl.Desk, restorer payments.Restorer, known 
 		},
 	}, r.Change())
 	if idemctl.Unfinished(err) {
-		return did.left(err)
+		did, err = did.left(err)
+		if did.Code == codeTrouble && operation != "" && r.Write {
+			did.Rule += fmt.Sprintf("; repeat this with --operation %s: without its id it is not listed once its row is there", operation)
+			did.note(d)
+		}
+		return did, err
 	}
 	if did.Did = result.Outcome; result.DryRun {
 		did.Did = would(made, outcome)
 	}
 	if outcome == payments.RowOfTornPutBack {
-		did.Code, did.Rule = codeChainTorn, fmt.Sprintf("what follows its last message is not there: compare the balances, and then repeat this with --operation %s", operation)
+		first := ""
+		if result.DryRun {
+			first = "put the row back (--write), "
+		}
+		did.Code, did.Rule = codeChainTorn, fmt.Sprintf("what follows its last message is not there: %scompare the balances, and then repeat this with --operation %s", first, operation)
+		did.note(d)
 	}
 	return did, err
 }
@@ -310,6 +321,11 @@ func refused(err error) error {
 		return fmt.Errorf("%w: %w", operator.ErrRefused, err)
 	}
 	return err
+}
+
+// note tells a person in whole lines what is left of an operation: only its id leads back to it, and a table may cut it off.
+func (m restored) note(d *idemctl.Desk) {
+	d.Note(fmt.Sprintf("%s: %s: %s", m.Operation, m.Code, m.Rule))
 }
 
 // left is an operation that was not made again, or of which nobody knows.

@@ -191,13 +191,16 @@ const (
 	batchPause = 50 * time.Millisecond
 )
 
+// errBatchUnread: the rest of a batch was asked for as often as that helps.
+var errBatchUnread = errors.New("DynamoDB leaves rows of a batch unread")
+
 // restOf waits before a batch's rest is asked for, which has been asked for so often.
 func restOf(ctx context.Context, tries int) error {
 	switch tries {
 	case 0:
 		return nil
 	case batchTries:
-		return errors.New("DynamoDB leaves rows of a batch unread")
+		return errBatchUnread
 	}
 	return idem.Pause(ctx, batchPause<<(tries-1))
 }

@@ -420,6 +420,28 @@ func TestFoldWaitsForTheRestOfABatch(t *testing.T) {
 	c.holds(107)
 }
 
+// A partition whose batches DynamoDB leaves unread is left for the next run once its rest was asked for so often: its tries, with 6 s of pauses
+// each, took most of the run's time from the other partitions.
+func TestFoldLeavesAPartitionWhoseBatchStaysUnread(t *testing.T) {
+	t.Parallel()
+	c := newCollected(t, 100)
+	if err := c.table.Collect(t.Context(), tenantA, "acct_c", 2, noon); err != nil {
+		t.Fatal(err)
+	}
+	c.waits(payments.Transfer{ID: "tr_other", Amount: 20, Currency: "EUR", CreatedAt: noon}, func(it map[string]types.AttributeValue) {
+		it["lh"] = &types.AttributeValueMemberS{Value: "to#" + tenantA + "/acct_c#2"}
+	})
+	c.faults.Inject("BatchGetItem", slices.Repeat([]wirefault.Fault{unprocessed}, 8)...)
+	if did, err := c.run(); err == nil || did.Transfers != 1 || !did.Left {
+		t.Errorf("%+v, %v, want the first partition to be left", did, err)
+	}
+	c.holds(27)
+	if did, err := c.run(); err != nil || did.Transfers != 1 {
+		t.Errorf("the next run: %+v, %v", did, err)
+	}
+	c.holds(127)
+}
+
 // A rest that is waited for when the run has to end is told, and nothing is folded.
 func TestFoldEndsWhileItWaitsForTheRestOfABatch(t *testing.T) {
 	c := newCollected(t, 100)

@@ -168,6 +168,9 @@ func (r *accountRun) page(ctx context.Context, partition int) (more bool, err er
 		if errors.Is(err, ErrUnfoldable) {
 			unfoldable, err = r.trouble(partition, err), nil
 		}
+		if errors.Is(err, errBatchUnread) {
+			break // this took 6 s, and the other partitions wait
+		}
 		if err != nil {
 			continue
 		}

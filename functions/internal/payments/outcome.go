@@ -88,14 +88,14 @@ func (r Restorer) refused(ctx context.Context, p planned, told Told, err error) 
 	return r.found(ctx, p, told, err)
 }
 
-// errOutrun: somebody else's write came first, so that the record is not as it was read any more.
+// errOutrun: somebody else's write came first, so that the record is not as it was read any more, or was not there then.
 var errOutrun = errors.New("payments: somebody changed its record at the same time: repeat the command")
 
-// outrun says what a record is that is not as it was read. Of the same operation only "there already" is an answer: what is not there
+// outrun says what a record is that is not as it was read. Of the same operation nothing is to be inspected yet: what is not there
 // somebody may be about to make, and a repetition sees it as it is by then.
 func (r Restorer) outrun(ctx context.Context, p planned, stored storage.Record, told Told) (string, error) {
 	did, err := r.there(ctx, p.Record.OperationID, stored, told)
-	if err != nil && p.Fence != nil && stored.OperationID == p.Record.OperationID {
+	if byHand := (*ByHandError)(nil); stored.OperationID == p.Record.OperationID && errors.As(err, &byHand) && byHand.Code == CodePartlyThere {
 		err = errOutrun
 	}
 	return did, err

@@ -26,7 +26,7 @@ func (r Restorer) fromAnswer(ctx context.Context, stored storage.Record, objects
 	if !ok {
 		return storage.Commit{}, errRowMissing
 	}
-	b, err := r.beginAs(ctx, stored, view)
+	b, err := r.beginAs(ctx, stored, view, r.named)
 	if err != nil {
 		return storage.Commit{}, err
 	}
@@ -36,6 +36,16 @@ func (r Restorer) fromAnswer(ctx context.Context, stored storage.Record, objects
 	c, err := r.beside(stored, loaded, b)
 	c.Messages, c.Writes = nil, b.row(wasMade(loaded), view)
 	return c, err
+}
+
+// named is the payment that a refund names. Nothing is reserved on it where the row alone is put back, so it need not have succeeded, nor be
+// there: its own row may be torn, too.
+func (r Restorer) named(ctx context.Context, tenant, id string) (Payment, error) {
+	paid, err := r.Ledger.Payment(ctx, tenant, id)
+	if err != nil || paid == nil {
+		return Payment{Tenant: tenant, ID: id}, err
+	}
+	return *paid, nil
 }
 
 // wasMade says that the record's client was told 201.

@@ -165,6 +165,39 @@ func TestALostRowIsLeftToAPersonWhereItsRecordDoesNotSayWhatItWas(t *testing.T) 
 	})
 }
 
+// recovery.md "Compare the balances": the row of a refund that was made is put back also while its payment's row is pending, or is not there:
+// nothing is reserved on the payment, and no command could put the refund's row back otherwise.
+func TestALostRowOfARefundIsPutBackWhateverItsPaymentSays(t *testing.T) {
+	onBoth(t, func(w *world) {
+		a := w.pay("k", "card_ok")
+		pending, sent := w.recordOf(a.Operation), w.message(a.Operation)
+		w.deliver(a.Operation)
+		var r accepted
+		w.giveBack("r", a.Payment.ID, 500).want(202).decode(&r)
+		w.deliver(r.Operation)
+		made, row := w.recordOf(r.Operation), w.rowOf(payments.EntryRefund, r.Operation)
+		puts := func(operation idem.OperationID) {
+			w.Helper()
+			if got, err := w.restorer().Restore(w.Context(), operation, w.shown(operation), told); err != nil || got != rowPutBack {
+				w.Fatalf("%q, %v; want %q", got, err, rowPutBack)
+			}
+		}
+		for _, paymentsRow := range []bool{true, false} {
+			w.keeps(pending, sent)
+			if paymentsRow {
+				puts(a.Operation)
+			}
+			w.ok(w.store.Insert(w.Context(), made, w.clock.Now()))
+			dearer := changedTo(func(o *payments.Shown) { o.Amount++ })
+			w.leftTo(r.Operation, dearer(w.shown(r.Operation)), told, payments.CodeDiffersFromSelf)
+			puts(r.Operation)
+			if got := w.rowOf(payments.EntryRefund, r.Operation); !reflect.DeepEqual(got, row) {
+				w.Errorf("put back\n%+v\nwas\n%+v", got, row)
+			}
+		}
+	})
+}
+
 // keepsOfAPayout delivers so many of a payout's messages, and then loses everything but its record as it was accepted and the first of them.
 func (w *world) keepsOfAPayout(delivered, left int) idem.OperationID {
 	w.Helper()
@@ -270,6 +303,23 @@ func TestWhoComesSecondToPutARowBackRepeatsTheCommand(t *testing.T) {
 			}, options{workerOnly: true})
 		})
 	}
+}
+
+// So is who finds a record where there was none: of the same operation that is somebody else's write, and is not to be inspected either.
+func TestWhoFindsARecordWhereThereWasNoneRepeatsTheCommand(t *testing.T) {
+	onBoth(t, func(w *world) {
+		a := w.pay("k", "card_ok")
+		record := w.recordOf(a.Operation)
+		w.deliver(a.Operation)
+		w.lose()
+		w.store.On(faulty.Commit, 1, faulty.Before(func() { w.ok(w.store.Insert(w.Context(), record, w.clock.Now())) }))
+		if got, err := w.restorer().Restore(w.Context(), a.Operation, w.shown(a.Operation), told); err == nil || errors.As(err, new(*payments.ByHandError)) {
+			w.Errorf("%q, %v; want to be told to repeat the command", got, err)
+		}
+		if got, err := w.restorer().Restore(w.Context(), a.Operation, w.shown(a.Operation), told); err != nil || got != "restored" {
+			w.Errorf("repeated: %q, %v", got, err)
+		}
+	})
 }
 
 // recovery.md "Torn transactions": beside a later message nothing is made again of a first one that is gone, also where the row is gone: the

@@ -30,7 +30,9 @@ type RowlessEntry struct {
 	Tenant    string
 	Kind      EntryKind
 	// ID is the row's. Of is the account that a payout was taken from, or the payment that a refund gives back.
-	ID, Of  string
+	ID, Of string
+	// Status is what the row must say; empty where only the last of its messages says it.
+	Status  Status
 	Trouble error
 }
 
@@ -70,27 +72,33 @@ func (r Rowless) moves(ctx context.Context, recordKey storage.RecordKey, entry *
 	case record == nil || record.OperationID != entry.Operation || record.State != storage.StatePending && !wasMade(*record):
 		return false, nil // it was not made, or is removed, or its key is another operation's by now
 	}
-	if record.State == storage.StatePending {
-		called, err := r.called(ctx, record.OperationID)
+	if wasMade(*record) {
+		entry.Status = StatusSucceeded
+	} else {
+		called, waits, err := r.called(ctx, record.OperationID)
 		if entry.Trouble = err; err != nil || !called {
 			return err != nil, nil
+		}
+		if waits { // its end demands a pending row, whatever the provider has by now
+			entry.Status = StatusPending
 		}
 	}
 	entry.Of, entry.Trouble = r.of(ctx, *record)
 	return true, nil
 }
 
-// called says whether a message of the operation is there.
-func (r Rowless) called(ctx context.Context, operation idem.OperationID) (bool, error) {
+// called says whether a message of the operation is there, and whether one of them has not ended.
+func (r Rowless) called(ctx context.Context, operation idem.OperationID) (called, waits bool, err error) {
 	for n := 1; n <= outbox.ChainMax; n++ {
-		switch m, err := r.Messages.Message(ctx, operation.Message(n)); {
-		case err != nil:
-			return false, fmt.Errorf("payments: read message: %w", err)
-		case m != nil:
-			return true, nil
+		m, err := r.Messages.Message(ctx, operation.Message(n))
+		if err != nil {
+			return false, false, fmt.Errorf("payments: read message: %w", err)
+		}
+		if m != nil {
+			called, waits = true, waits || !m.State.Final()
 		}
 	}
-	return false, nil
+	return called, waits, nil
 }
 
 // of is the account or the payment that the record's answer names.

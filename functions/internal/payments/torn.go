@@ -27,7 +27,7 @@ func (r Restorer) fromRecord(ctx context.Context, stored storage.Record, objects
 	if err != nil {
 		return storage.Commit{}, err
 	}
-	b, err := r.beginAs(ctx, stored, accepted)
+	b, err := r.beginAs(ctx, stored, accepted, r.succeeded)
 	if err != nil {
 		return storage.Commit{}, err
 	}
@@ -148,11 +148,12 @@ func (b begun) made(lost Lost) (bool, error) {
 		return lost.ID == p.ID && o.Amount == p.Amount && o.Currency == p.Currency && o.Destination == p.Destination, nil
 	}
 	ordered, err := decodePayload[refund](b.payload)
-	return lost.ID == ordered.Refund && o.Amount == ordered.Amount && o.Currency == ordered.Currency && o.Charge == ordered.Charge, err
+	sameCharge := o.Charge == ordered.Charge || ordered.Charge == "" // not known, where the row alone is put back
+	return lost.ID == ordered.Refund && o.Amount == ordered.Amount && o.Currency == ordered.Currency && sameCharge, err
 }
 
-// beginAs is what the operation committed beside its record, by its 202.
-func (r Restorer) beginAs(ctx context.Context, stored storage.Record, accepted acceptedView) (begun, error) {
+// beginAs is what the operation committed beside its record, by its 202. paidOf finds the payment that a refund is of.
+func (r Restorer) beginAs(ctx context.Context, stored storage.Record, accepted acceptedView, paidOf func(ctx context.Context, tenant, id string) (Payment, error)) (begun, error) {
 	tenant, message := stored.Tenant, stored.OperationID.Message(1)
 	at := func(text string) time.Time {
 		if made, err := time.Parse(milliseconds, text); err == nil {
@@ -175,7 +176,7 @@ func (r Restorer) beginAs(ctx context.Context, stored storage.Record, accepted a
 		})
 	case accepted.Refund != nil:
 		v := accepted.Refund
-		paid, err := r.succeeded(ctx, tenant, v.Payment)
+		paid, err := paidOf(ctx, tenant, v.Payment)
 		if err != nil {
 			return begun{}, err
 		}
