@@ -14,10 +14,12 @@ type Suite struct {
 	// Most is how many of its requests may find no store, and OfHundred how many of a hundred of them: the larger number counts.
 	Most, OfHundred int
 	// Stalls, in place of these where no fault is injected, is how often requests may find no store all the same. Those that began within
-	// stall of the first one count once: an emulator that stalls meets all that are under way, be it one or forty. An answer beside none of
-	// them that was there sooner than any function gives a stalled emulator up has another cause, and fails the run.
+	// stall of the first one count once: an emulator that stalls meets all that are under way, be it one or forty. An answer that was there
+	// sooner than any function gives a stalled emulator up has another cause, and fails the run.
 	// Where all three are 0 every such answer fails the run.
 	Stalls int
+	// Breaker says that a circuit breaker stands before its store: one that a stall has opened answers at once.
+	Breaker bool
 	// Why says what answers them.
 	Why string
 }
@@ -33,18 +35,57 @@ func (s Suite) Tolerates() bool { return s.Most > 0 || s.OfHundred > 0 || s.Stal
 
 // figures are what became of a suite's requests.
 type figures struct {
-	asked, unavailable, again int
-	// stalls are when the first request that met each was sent.
-	stalls []time.Time
+	asked, again int
+	unavailable  []unavailable
+}
+
+// unavailable is an answer that says that there is no store or no time.
+type unavailable struct {
+	answer string
+	began  time.Time
+	took   time.Duration
+}
+
+// prompt says that the answer was there sooner than any function gives a stalled emulator up.
+func (s Suite) prompt(u unavailable) bool { return s.Stalls > 0 && u.took < stallMin }
+
+// stalls are when the first request that met each was sent.
+func (s Suite) stalls(f figures) (stalls []time.Time) {
+	for _, u := range slices.SortedFunc(slices.Values(f.unavailable), func(a, b unavailable) int { return a.began.Compare(b.began) }) {
+		if !s.prompt(u) && !during(stalls, u.began) {
+			stalls = append(stalls, u.began)
+		}
+	}
+	return stalls
+}
+
+// during says that a request which was sent then may have met one of the stalls, or what it left behind.
+func during(stalls []time.Time, began time.Time) bool {
+	return slices.ContainsFunc(stalls, func(at time.Time) bool { return !began.Before(at) && began.Sub(at) <= stall })
 }
 
 // allows says how much the suite allows, and whether it met more.
 func (s Suite) allows(f figures) (allows string, broken bool) {
 	if s.Stalls > 0 {
-		return fmt.Sprintf("%d stalls", s.Stalls), len(f.stalls) > s.Stalls
+		return fmt.Sprintf("%d stalls", s.Stalls), len(s.stalls(f)) > s.Stalls
 	}
 	most := max(s.Most, f.asked*s.OfHundred/100)
-	return fmt.Sprint(most), f.unavailable > most
+	return fmt.Sprint(most), len(f.unavailable) > most
+}
+
+// unexplained are the answers that no number allows. They are judged when all are known: a request that met a stall is answered after one
+// that an open circuit breaker has refused.
+func (s Suite) unexplained(f figures) (met []string) {
+	stalls := s.stalls(f)
+	for _, u := range f.unavailable {
+		switch {
+		case !s.Tolerates():
+			met = append(met, fmt.Sprintf("%s: %s", s.Name, u.answer))
+		case s.prompt(u) && !(s.Breaker && during(stalls, u.began)):
+			met = append(met, fmt.Sprintf("%s: after %s, which is no stall: %s", s.Name, u.took.Round(time.Millisecond), u.answer))
+		}
+	}
+	return met
 }
 
 // Ledger counts by suite how many requests there were, how many were answered that there is no store or no time, and how many were
@@ -52,7 +93,6 @@ func (s Suite) allows(f figures) (allows string, broken bool) {
 type Ledger struct {
 	mu     sync.Mutex
 	suites map[Suite]figures
-	met    []string
 }
 
 // metMax bounds how many of the answers that nothing explains are told.
@@ -65,28 +105,7 @@ func (l *Ledger) Asked(s Suite) {
 
 // Unavailable counts an answer that says that there is no store or no time, to a request that was sent then and answered so much later.
 func (l *Ledger) Unavailable(s Suite, answer string, began time.Time, took time.Duration) {
-	l.change(s, func(f *figures) {
-		f.unavailable++
-		known := slices.ContainsFunc(f.stalls, func(at time.Time) bool { return began.Sub(at).Abs() <= stall }) // answers come in any order
-		switch {
-		case known: // with one that came at once: a function whose circuit breaker the stall has opened asks nobody
-		case s.Stalls > 0 && took < stallMin:
-			l.meet("%s: after %s, which is no stall: %s", s.Name, took.Round(time.Millisecond), answer)
-			return
-		default:
-			f.stalls = append(f.stalls, began)
-		}
-		if !s.Tolerates() {
-			l.meet("%s: %s", s.Name, answer)
-		}
-	})
-}
-
-// meet notes an answer that nothing explains; the caller holds the lock.
-func (l *Ledger) meet(format string, args ...any) {
-	if len(l.met) < metMax {
-		l.met = append(l.met, fmt.Sprintf(format, args...))
-	}
+	l.change(s, func(f *figures) { f.unavailable = append(f.unavailable, unavailable{answer, began, took}) })
 }
 
 // Again counts a request that is sent again for such an answer.
@@ -105,18 +124,21 @@ func (l *Ledger) change(s Suite, by func(*figures)) {
 	l.suites[s] = f
 }
 
-// Broken says which suites met more than they allow.
+// Broken says which suites met more than they allow, and what nothing explains.
 func (l *Ledger) Broken() (broken []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	var met []string
 	for s, f := range l.suites {
 		if most, more := s.allows(f); more {
 			broken = append(broken, fmt.Sprintf("%d of %d requests found no store, in %d stalls: %s allows %s, because %s",
-				f.unavailable, f.asked, len(f.stalls), s.Name, most, s.Why))
+				len(f.unavailable), f.asked, len(s.stalls(f)), s.Name, most, s.Why))
 		}
+		met = append(met, s.unexplained(f)...)
 	}
 	slices.Sort(broken)
-	return slices.Concat(broken, l.met)
+	slices.Sort(met)
+	return slices.Concat(broken, met[:min(len(met), metMax)])
 }
 
 // String is a line for each suite.
@@ -127,7 +149,7 @@ func (l *Ledger) String() string {
 	for s, f := range l.suites {
 		most, _ := s.allows(f)
 		lines = append(lines, fmt.Sprintf("%-32s %6d requests, %4d without a store in %d stalls (at most %s), %4d sent again", s.Name, f.asked,
-			f.unavailable, len(f.stalls), most, f.again))
+			len(f.unavailable), len(s.stalls(f)), most, f.again))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")

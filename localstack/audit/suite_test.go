@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -72,15 +73,42 @@ func TestAStallCountsOnce(t *testing.T) {
 	one(t, l.Broken(), "43 of 100 requests found no store, in 3 stalls: without faults allows 2 stalls, because an emulator stalls")
 }
 
-// Where no fault is injected, an engine that gives up at once is not told from a stall by how often it does: by how soon.
+// Where no fault is injected, an engine that gives up at once is not told from a stall by how often it does: by how soon. An open circuit
+// breaker alone answers so, after the stall that has opened it.
 func TestAnAnswerThatIsThereTooSoonIsNoStall(t *testing.T) {
 	calm := audit.Suite{Name: "without faults", Stalls: 10, Why: "an emulator stalls"}
+	shops := audit.Suite{Name: "shops", Stalls: 10, Breaker: true, Why: "an emulator stalls"}
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	var l audit.Ledger
-	l.Asked(calm)
-	l.Unavailable(calm, "503 of a payment", noon, time.Second)
-	l.Unavailable(calm, "503 of a refund", noon.Add(5*time.Second), time.Millisecond) // of a circuit breaker that the stall has opened
-	none(t, l.Broken())
-	l.Unavailable(calm, "503 of a transfer", noon.Add(time.Minute), 999*time.Millisecond)
-	one(t, l.Broken(), "without faults: after 999ms, which is no stall: 503 of a transfer")
+	for name, c := range map[string]struct {
+		of    audit.Suite
+		began time.Duration // after the stall's
+		want  string        // "" = nothing is broken
+	}{
+		"a minute after a stall":             {calm, time.Minute, "without faults: after 999ms, which is no stall: 503 of a transfer"},
+		"during a stall":                     {calm, 5 * time.Second, "without faults: after 999ms, which is no stall: 503 of a transfer"},
+		"with a breaker, after it opened":    {shops, 5 * time.Second, ""},
+		"with a breaker, at once":            {shops, 0, ""},
+		"with a breaker, before the stall":   {shops, -5 * time.Second, "shops: after 999ms, which is no stall: 503 of a transfer"},
+		"with a breaker that is shut by now": {shops, 11 * time.Second, "shops: after 999ms, which is no stall: 503 of a transfer"},
+	} {
+		for _, promptFirst := range []bool{false, true} { // answers come in any order
+			t.Run(fmt.Sprintf("%s, heard first: %t", name, promptFirst), func(t *testing.T) {
+				var l audit.Ledger
+				l.Asked(c.of)
+				prompt := func() { l.Unavailable(c.of, "503 of a transfer", noon.Add(c.began), 999*time.Millisecond) }
+				if promptFirst {
+					prompt()
+				}
+				l.Unavailable(c.of, "503 of a payment", noon, time.Second)
+				if !promptFirst {
+					prompt()
+				}
+				if c.want == "" {
+					none(t, l.Broken())
+				} else {
+					one(t, l.Broken(), c.want)
+				}
+			})
+		}
+	}
 }

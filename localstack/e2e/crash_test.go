@@ -51,8 +51,7 @@ func afterCommit(scope string) crash {
 func dieAt(t *testing.T, c crash, r request) {
 	t.Helper()
 	calm := disturb(t, c.faults...)
-	answer := deployed.tenantA.begin(t, r)
-	held(t)
+	answer := deployed.tenantA.hold(t, r)
 	kill(t, deployed.variables["FUNCTION_API"])
 	if got := <-answer; got.err == nil && got.status < 500 {
 		t.Errorf("a function that died answered %v", got.reply)
@@ -78,8 +77,7 @@ func TestARequestThatIsStillHeldBreaksTheInvariants(t *testing.T) { // I9
 	const name = "held-back"
 	calm := disturb(t, faultproxy.Rule{Operation: "TransactWriteItems", Contains: trace(operationPayments, name), Fault: faultproxy.Pause, Times: 1})
 	r := pay(name, card("held"))
-	answer := deployed.tenantA.begin(t, r)
-	held(t)
+	answer := deployed.tenantA.hold(t, r)
 	_, unfinished, err := look(t.Context())
 	must(t, err)
 	if !slices.ContainsFunc(unfinished, func(broken string) bool {

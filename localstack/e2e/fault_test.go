@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -136,14 +137,50 @@ func disturb(t *testing.T, rules ...faultproxy.Rule) (calm func()) {
 	return calm
 }
 
+// stalledSince says that the emulator has stalled: that a request to DynamoDB, whosever it was, took over a second without a fault.
+func stalledSince(t *testing.T, began time.Time) bool {
+	t.Helper()
+	log, err := deployed.dynamodb.Log(t.Context())
+	must(t, err)
+	return slices.ContainsFunc(log, func(e faultproxy.Entry) bool {
+		return e.Fault == "" && e.StartedAt.After(began) && e.EndedAt != nil && e.EndedAt.Sub(e.StartedAt) > time.Second
+	})
+}
+
 // held waits until the fault proxy holds a request back.
 func held(t *testing.T) {
 	t.Helper()
+	eventually(t, soon, func() string { return notHeld(t) })
+}
+
+func notHeld(t *testing.T) string {
+	t.Helper()
+	waiting, err := deployed.dynamodb.Waiting(t.Context())
+	if err == nil && waiting.Paused > 0 {
+		return ""
+	}
+	return fmt.Sprintf("no request is held: %+v %v", waiting, err)
+}
+
+// hold sends a request, and waits until the fault proxy holds the API function back: a request that the function has not seen is sent again.
+func (a api) hold(t *testing.T, r request) (answer <-chan outcome) {
+	t.Helper()
+	answer = a.begin(t, r)
+	attempt := 1
 	eventually(t, soon, func() string {
-		waiting, err := deployed.dynamodb.Waiting(t.Context())
-		if err == nil && waiting.Paused > 0 {
+		missing := notHeld(t)
+		if missing == "" {
 			return ""
 		}
-		return fmt.Sprintf("no request is held: %+v %v", waiting, err)
+		select {
+		case got := <-answer:
+			if !got.unseen() || attempt == attemptsMax {
+				t.Fatalf("it was answered before it was held: %v %v", got.reply, got.err)
+			}
+			attempt, answer = attempt+1, a.begin(t, r)
+		default:
+		}
+		return missing
 	})
+	return answer
 }

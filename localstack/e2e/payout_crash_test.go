@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -165,8 +166,7 @@ func TestPayoutWhoseAPIFunctionDies(t *testing.T) { // I1, I2, I6, I9; design.md
 		lease, err := time.ParseDuration(deployed.variables["CLAIM_LEASE"])
 		must(t, err)
 		for _, group := range deathGroups() {
-			began := time.Now()
-			died := dieTogether(t, group)
+			died, began := dieTogether(t, group)
 			for _, d := range died {
 				d.left(t, func() bool { return time.Since(began) >= lease })
 			}
@@ -195,8 +195,8 @@ func TestPayoutWhoseAPIFunctionDies(t *testing.T) { // I1, I2, I6, I9; design.md
 	}
 }
 
-// dieTogether returns the deaths of a group in the first try in which every function has died at its moment.
-func dieTogether(t *testing.T, group []int) (some []death) {
+// dieTogether returns the deaths of a group in the first try in which every function has died at its moment, and when that began.
+func dieTogether(t *testing.T, group []int) (some []death, began time.Time) {
 	t.Helper()
 	for _, all := range deaths {
 		some = nil
@@ -205,17 +205,46 @@ func dieTogether(t *testing.T, group []int) (some []death) {
 			d.from = open(t, d.name, orderFunds)
 			some = append(some, d)
 		}
+		began = time.Now()
 		answered := killTogether(t, some)
 		if len(answered) == 0 {
-			return some
+			return some, began
 		}
 		t.Logf("a function that was to die answered before: %q", answered)
 	}
 	t.Fatalf("in %d tries a function that was to die answered before", deathTries)
-	return nil
+	return nil, began
 }
 
-// killTogether brings the API function to the moment of each death, all at once, and kills it there. It returns what was answered before.
+// dying is a death whose request was sent.
+type dying struct {
+	death
+	answer <-chan outcome
+	got    *outcome // nil while there is none
+}
+
+// answered says that there was an answer already.
+func (d *dying) answered() bool {
+	if d.got == nil {
+		select {
+		case got := <-d.answer:
+			d.got = &got
+		default:
+		}
+	}
+	return d.got != nil && d.got.err == nil
+}
+
+// wait waits for the answer, or until there is none.
+func (d *dying) wait() {
+	if d.got == nil {
+		got := <-d.answer
+		d.got = &got
+	}
+}
+
+// killTogether brings the API function to the moment of each death, all at once, and kills it there. Nobody is killed where one was answered
+// before: that is returned.
 func killTogether(t *testing.T, some []death) (answered []string) {
 	t.Helper()
 	var rules []faultproxy.Rule
@@ -226,28 +255,55 @@ func killTogether(t *testing.T, some []death) (answered []string) {
 		}
 	}
 	calm := disturb(t, rules...)
-	answers := make([]<-chan outcome, len(some))
+	all := make([]*dying, len(some))
 	for i, d := range some {
-		answers[i] = deployed.tenantA.begin(t, d.request())
+		all[i] = &dying{death: d, answer: deployed.tenantA.begin(t, d.request())}
 	}
 	eventually(t, soon, func() string {
 		now, err := deployed.dynamodb.Rules(t.Context())
 		must(t, err)
-		for _, d := range some {
+		if slices.ContainsFunc(all, (*dying).answered) {
+			return ""
+		}
+		for _, d := range all {
 			if !d.held(t, now) {
 				return "the function does not die " + d.String()
 			}
 		}
 		return ""
 	})
-	kill(t, deployed.variables["FUNCTION_API"])
-	for i, answer := range answers {
-		if got := <-answer; got.err == nil && got.status < 500 {
-			answered = append(answered, fmt.Sprintf("%s: %v", some[i], got.reply))
+	die := !slices.ContainsFunc(all, (*dying).answered)
+	if die {
+		kill(t, deployed.variables["FUNCTION_API"])
+		for _, d := range all {
+			d.wait()
+		}
+	}
+	for _, d := range all {
+		if d.answered() && !(die && d.got.status >= http.StatusInternalServerError) { // the gateway's, of a dead function
+			d.explained(t, d.got.reply)
+			answered = append(answered, fmt.Sprintf("%s: %v", d, d.got.reply))
 		}
 	}
 	calm()
+	for _, d := range all { // who was held and lives goes on
+		d.wait()
+	}
 	return answered
+}
+
+// explained fails the test unless a stall explains what was answered before the function died. What is held back was not committed: only a
+// function that has found the last settlement in the table, whose reply was lost, knows the end.
+func (d death) explained(t *testing.T, got reply) {
+	t.Helper()
+	end := http.StatusCreated
+	if d.refusal != "" {
+		end = unmades[d.refusal].status
+	}
+	ended := storage.State(text(record(t, operationPayouts, d.name), schema.State)).Final()
+	if got.status != http.StatusAccepted && !got.starved() && !got.cutOff() && !(ended && got.status == end) {
+		t.Errorf("%s: answered before it was committed: %v", d, got)
+	}
 }
 
 // left fails the test unless the dead function has left what its moment says: the whole commit or nothing, and the

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/localstack/faultproxy"
@@ -100,8 +101,12 @@ func TestACommitThatLandsAfterItsFenceOffChangesNothing(t *testing.T) { // desig
 	for _, name = range fencedOff {
 		from, to = open(t, name+"-from", 100), open(t, name+"-to", 0)
 		r = move(name, from, to, 10)
-		if first = deployed.tenantA.once(t, r); !first.cutOff() {
+		began := time.Now()
+		if first = deployed.tenantA.reach(t, r).reply; !first.cutOff() {
 			break
+		}
+		if !stalledSince(t, began) {
+			t.Fatalf("the function was ended before it could answer, and nothing stalled: %v", first)
 		}
 		t.Logf("the function was ended before it could answer: %v", first)
 	}

@@ -40,11 +40,7 @@ func TestStoreDownFailsClosed(t *testing.T) { // semantics.md: store trouble fai
 // called it.
 func withoutStore(t *testing.T, r request) reply {
 	t.Helper()
-	got := deployed.tenantA.once(t, r)
-	for attempt := 1; got.keysUnread() && attempt < attemptsMax; attempt++ {
-		got = deployed.tenantA.once(t, r)
-	}
-	return got.comesBack(t)
+	return deployed.tenantA.reach(t, r).comesBack(t)
 }
 
 // unminted is a well-formed operation id that nobody was given.

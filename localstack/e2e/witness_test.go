@@ -24,6 +24,11 @@ var (
 		Why: "nothing is injected that it could meet, and an emulator on a busy machine stalls for longer than a function waits: that meets all that are under way",
 	}
 
+	ofShops = audit.Suite{
+		Name: "shops, without faults", Stalls: 3, Breaker: true,
+		Why: "nothing is injected that they could meet, but their functions have the library's circuit breaker, which a stall opens for 5 s",
+	}
+
 	ofItsKey = audit.Suite{
 		Name: "faults of its own key", Most: 40,
 		Why: "conflicts, throttles and lost replies are laid out for its key, and in some 20 tests they outlast what an engine tries",
@@ -97,6 +102,9 @@ func suiteOf(tenant, operation, key, path, body string, began time.Time) audit.S
 		return strings.Contains(path, text) || strings.Contains(body, text) || key != "" && strings.Contains(record, text)
 	}) {
 		return ofItsKey
+	}
+	if tenant == "" && !strings.HasPrefix(path, "/v1/") {
+		return ofShops
 	}
 	return calm
 }

@@ -43,6 +43,8 @@ type Delivery struct {
 	Status int    `json:"status"`
 	Error  string `json:"error,omitempty"`
 	At     Time   `json:"at"`
+	// TookMillis is how long the answer took, or its absence.
+	TookMillis int64 `json:"took_ms"`
 }
 
 // Sign returns the Provider-Signature of a body: t=<unix seconds>,v1=<hex HMAC-SHA256(secret, t + "." + body)>.
@@ -111,8 +113,9 @@ func (s *state) deliver(url string, e Event) {
 	}()
 	at := s.now()
 	d := Delivery{Event: e.ID, Type: e.Type, Key: e.Key, At: Time{at}}
+	began := time.Now() // the clock of the state may stand still
 	status, err := s.events.post(ctx, url, at, encode(e))
-	d.Status = status
+	d.Status, d.TookMillis = status, time.Since(began).Milliseconds()
 	if err != nil {
 		d.Error = err.Error()
 	}

@@ -165,6 +165,22 @@ func TestDeliveriesAreRecorded(t *testing.T) {
 	}
 }
 
+// A receiver that hangs for a while is told from one that refuses at once.
+func TestADeliverySaysHowLongItsAnswerTook(t *testing.T) {
+	const held = 50 * time.Millisecond
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(held)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(server.Close)
+	s := start(t) // its clock stands still
+	s.webhooks(server.URL, provider.Normal, 0)
+	s.want(201, "POST", "/charges", "slow", order)
+	if d := s.deliveries(1)[0]; d.Status != 503 || d.TookMillis < held.Milliseconds() {
+		t.Errorf("%+v, want a 503 after %s at least", d, held)
+	}
+}
+
 // deliveries waits until there are n.
 func (s simulator) deliveries(n int) []provider.Delivery {
 	s.t.Helper()
