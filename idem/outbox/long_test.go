@@ -28,10 +28,10 @@ import (
 
 // hold is how long the handler of [TestAHandlerThatRunsLongStaysAlone] runs. From a minute on its lease is the engine's default;
 // below it is less than half of that: a machine that stands for some seconds ends no shorter one.
-var hold = flag.Duration("hold", 20*time.Second, "how long the wrapped handler runs; with -short 5 s")
+var hold = flag.Duration("hold", 21*time.Second, "how long the wrapped handler runs; with -short 5 s")
 
-// A wrapped handler in a container runs many times as long as its lease. It stays alone while two processes sweep and reconcile
-// all the time, and its client repeats the request: one effect, 409 until it ends, then its answer.
+// A wrapped handler in a container runs for more than two leases (with -short for about one), because each is renewed. It stays alone
+// while two processes sweep and reconcile all the time, and its client repeats the request: one effect, 409 until it ends, then its answer.
 func TestAHandlerThatRunsLongStaysAlone(t *testing.T) {
 	dynamotest.Each(t, func(t *testing.T, url string) {
 		t.Parallel()

@@ -457,6 +457,19 @@ func TestAnOpenCallIsRepeatedUntilTheMarginOfItsKeysRetention(t *testing.T) {
 	}
 }
 
+// A provider that says when it may be asked again is not asked before.
+func TestTheNextCallIsWhenTheProviderSays(t *testing.T) {
+	w := newWorld(t, options{})
+	w.provider.script = []string{"429 for 20 s"}
+	id := w.accept()
+	w.deliver(id)
+	if m := w.message(id); m.State != storage.MessagePending || !m.NextAttemptAt.Equal(noon.Add(20*time.Second)) {
+		t.Errorf("%s, next at %v, want it pending until 20 s later", m.State, m.NextAttemptAt)
+	}
+	w.drain(time.Hour)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+}
+
 // While the provider refuses the caller, or can't be reached, nothing is wrong with a message: it waits, whatever its AttemptsMax, and
 // each call is told. What ends it is its age.
 func TestACallThatNobodyJudgedCountsAsNoneAndIsTold(t *testing.T) {

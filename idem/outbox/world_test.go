@@ -314,6 +314,8 @@ func (p *provider) call(ctx context.Context, m storage.Message) outbox.Outcome {
 	switch step {
 	case "429":
 		return outbox.NotExecuted{Cause: errors.New("429")}
+	case "429 for 20 s":
+		return outbox.NotExecuted{RetryAfter: 20 * time.Second, Cause: errors.New("429")}
 	case "401":
 		return outbox.NotExecuted{Unauthorized: true, Cause: errors.New("401")}
 	case "unreachable":

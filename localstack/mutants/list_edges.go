@@ -133,6 +133,7 @@ var outcomes = []Mutant{
 	{Name: "a caller that is refused uses up its message's attempts", File: "idem/outbox/translate.go", Old: "if o.Unsent || o.Unauthorized {", New: "if o.Unsent {"},
 	{Name: "a settlement's headers may be as large as a body", File: "idem/outbox/write.go", Old: "x.checkSize(said.Response) != nil:", New: "said.Response.Bytes() > x.topic.ResponseBytesMax:"},
 	{Name: "of a provider that can't be reached nobody is told", File: "idem/outbox/provider.go", Old: "case o.Unsent && caller.Err() == nil:", New: "case o.Unsent && caller.Err() != nil:"},
+	{Name: "a provider is asked again before the time that it names", File: "idem/outbox/provider.go", Old: "min(o.RetryAfter, retryAfterMax)", New: "min(o.RetryAfter/2, retryAfterMax)"},
 	{Name: "a call that says nothing did nothing", File: "idem/outbox/provider.go", Old: "		return Ambiguous{Cause: fmt.Errorf(\"outbox: call answered with a %T\", outcome)}", New: "		return NotExecuted{Cause: fmt.Errorf(\"outbox: call answered with a %T\", outcome)}"},
 	{Name: "a call that panicked did nothing", File: "idem/outbox/provider.go", Old: "			outcome = Ambiguous{Cause: fmt.Errorf(\"outbox: call panicked", New: "			outcome = NotExecuted{Cause: fmt.Errorf(\"outbox: call panicked"},
 	{Name: "a refusal is evidence", File: "idem/outbox/outcome.go", Old: "	case Delivered, Declined:\n		return true", New: "	case Delivered, Declined, Refused:\n		return true"},
@@ -317,6 +318,7 @@ var apiKeys = []Mutant{
 	{Name: "a test key is taken where none is", File: "functions/internal/apikey/apikey.go", Old: "	if k.cfg.RefuseTest && strings", New: "	if k.cfg.RefuseTest && false && strings"},
 	{Name: "a reading that a freeze held up is shared", File: "functions/internal/apikey/apikey.go", Old: "	if err == nil && k.old(read.asked) { // its", New: "	if err == nil && false { // its"},
 	{Name: "a clock that is set back a little makes a key young", File: "functions/internal/apikey/held.go", Old: "clock.Within(now, e.asked, in.age)", New: "clock.Within(now.Round(0), e.asked, in.age)"},
+	{Name: "a caller that gives up takes along the answer of those that share its read", File: "functions/internal/apikey/apikey.go", Old: "k.fetch(context.WithoutCancel(ctx), id)", New: "k.fetch(ctx, id)"},
 	{Name: "a live key is refused where no test key is taken", File: "functions/internal/apikey/apikey.go", Old: " && strings.HasPrefix(bearer, token.Test) {", New: " {"},
 }
 

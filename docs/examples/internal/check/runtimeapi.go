@@ -27,6 +27,9 @@ type End struct {
 	Failed bool
 }
 
+// StallMin is the least that a request takes whose store stands still: a 503 that is there sooner has another cause.
+const StallMin = time.Second
+
 // StartFunction starts the program. It is killed when the test ends.
 func StartFunction(t *testing.T, program string, environment ...string) *Function {
 	t.Helper()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/idem-go/idem-aws/idem/internal/timers"
 	"github.com/idem-go/idem-aws/idem/sdkhttp"
 )
 
@@ -18,7 +19,8 @@ const patience = time.Minute
 
 // Patient has each request wait for its answer for up to a minute, whatever deadline its caller sets. A machine on which much
 // runs stands still for seconds now and then, and the store gives a call up after two: a test whose subject is not a time-out
-// then fails, of code that is right. A fault that lies in front of it, such as [Hang], still ends with the caller's deadline.
+// then fails, of code that is right. A caller that hangs up before its deadline ends its request as ever, and a fault that lies in
+// front of it, such as [Hang], still ends with the caller's deadline.
 type Patient struct {
 	// Next forwards requests. Default http.DefaultTransport.
 	Next http.RoundTripper
@@ -31,8 +33,15 @@ func Patiently(o *dynamodb.Options) {
 
 // RoundTrip implements http.RoundTripper.
 func (p Patient) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), patience)
+	caller := r.Context()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(caller), patience)
 	defer cancel()
+	stop := context.AfterFunc(caller, func() {
+		if hungUp(caller) {
+			cancel()
+		}
+	})
+	defer stop()
 	next := p.Next
 	if next == nil {
 		next = http.DefaultTransport
@@ -47,4 +56,11 @@ func (p Patient) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	return response, nil
+}
+
+// hungUp says that a caller's context was cancelled, and not because its time was over. Who has waited until a deadline lets go, too:
+// what is cancelled after its deadline has run out of time.
+func hungUp(caller context.Context) bool {
+	deadline, bounded := caller.Deadline()
+	return timers.Cancelled(caller) && (!bounded || time.Until(deadline) > 0)
 }
