@@ -78,7 +78,7 @@ var mayImport = map[string][]string{
 	"idem/cmd/idemctl":              {"idem/operator/idemctl"},
 	"idem/scaffold":                 {},
 
-	"idem/dynamo/dynamotest/wirefault": {"idem/sdkhttp", "internal/refusal"},
+	"idem/dynamo/dynamotest/wirefault": {"idem/internal/timers", "idem/sdkhttp", "internal/refusal"},
 	"idem/sim":                         {"idem", "idem/canonical", "idem/memstore", "idem/outbox", "idem/storage", "idem/storetest/faulty"},
 }
 
