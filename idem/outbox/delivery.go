@@ -61,6 +61,8 @@ type delivery struct {
 	// cause is why the last call to the store, or the topic's Settle, failed; called that the provider was called.
 	cause  error
 	called bool
+	// unread is why nobody knows what was lost, where the chain is to go on.
+	unread error
 	// clock is the latest instant that was read or waited for: it never goes back, and goes on while a wait does, whatever
 	// Config.Now says. So a clock that stands still, or is set back, is no reason to go on for ever.
 	clock time.Time
@@ -157,39 +159,47 @@ func (x *delivery) run(ctx context.Context) (protocol.Say, error) {
 }
 
 // heedLoss reads until when data may have been lost.
-func (x *delivery) heedLoss(ctx context.Context) (err error) {
-	if x.refuseBefore, err = x.loss.At(ctx); err == nil {
+func (x *delivery) heedLoss(ctx context.Context) error {
+	before, err := x.loss.At(ctx)
+	if err == nil {
+		x.refuseBefore = before
 		x.heed()
 	}
 	return err
 }
 
-// means asks the topic what the outcome means. Where the chain goes on by evidence that was taken whatever was lost, the next
-// message may have been there before, and called: what was lost counts from here on. Also what was lost while this process was frozen in its
-// call: another one may have settled it, and gone on.
+// heedFirst reads it before the machine judges by it, once the time was read: what a freeze hides is heeded after it.
 //
-// Where that can't be read, who sent the evidence, or decided, comes again. What a call has brought only this delivery may have: it is
-// settled, and its next message counts as one of before a loss until somebody knows.
-func (x *delivery) means(ctx context.Context, a protocol.Asked) (protocol.Input, error) {
-	in := protocol.Input{What: protocol.Answered, Meant: x.ask(ctx, a)}
-	if !in.Meant.Continues {
-		return in, nil
+// Where a chain goes on, the next message may have been there before, and called: also what was lost while this process was frozen in its call
+// counts, for another one may have settled it, and gone on. If that can't be read, who sent the evidence, or decided, comes again. Evidence of
+// this delivery is kept then, and settled by one that can; what is left of its caller's time is for that.
+func (x *delivery) heedFirst(ctx context.Context, in protocol.Input) error {
+	switch {
+	case x.foreign != nil:
+		return nil
+	case x.judges(in) && heeds(x.machine):
+		return x.heedLoss(ctx)
+	case in.What != protocol.Answered || !in.Meant.Continues:
+		return nil
 	}
-	err := x.heedLoss(ctx)
-	if e := x.machine.Errand; err != nil && e != protocol.Tidings && e != protocol.Judgement {
-		x.refuseBefore, err = x.now(), nil
-		x.heed()
+	reading := ctx
+	if left, bounded := remaining(ctx); bounded {
+		var cancel context.CancelFunc
+		reading, cancel = context.WithTimeout(ctx, left/4)
+		defer cancel()
 	}
-	return in, err
+	x.unread = x.heedLoss(reading)
+	if e := x.machine.Errand; e == protocol.Tidings || e == protocol.Judgement {
+		return x.unread
+	}
+	return nil
 }
 
 func (x *delivery) drive(ctx context.Context, in protocol.Input) (protocol.Say, error) {
 	for {
 		in.Now = translation.InstantOf(x.now())
-		if x.judges(in) && heeds(x.machine) && x.foreign == nil { // once the time has been read: what a freeze hides is heeded after it
-			if err := x.heedLoss(ctx); err != nil {
-				return protocol.Say{}, err
-			}
+		if err := x.heedFirst(ctx, in); err != nil {
+			return protocol.Say{}, err
 		}
 		var action protocol.Action
 		if x.machine, action = x.machine.Next(in, &x.config); action.Do == protocol.Tell {
@@ -237,7 +247,7 @@ func (x *delivery) perform(ctx context.Context, a protocol.Action) (protocol.Inp
 	case protocol.Send:
 		return x.try(ctx, a)
 	case protocol.Ask:
-		return x.means(ctx, a.Asked)
+		return protocol.Input{What: protocol.Answered, Meant: x.ask(ctx, a.Asked)}, nil
 	case protocol.Call:
 		return x.call(ctx, a), nil
 	case protocol.Probe:
@@ -305,6 +315,10 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 		return in, fmt.Errorf("outbox: keep evidence: %w, after %w", context.Cause(ctx), x.cause)
 	} else if err := x.rest(ctx, x.pause(int(a.Pause)-1), until); err != nil {
 		return in, err
+	}
+	if a.Write.Next.State != protocol.NoMessage && x.unread != nil {
+		x.cause = x.unread
+		return in, nil
 	}
 	if x.machine.Errand == protocol.Close && x.row.Sealed && a.Write.RecAs == protocol.End {
 		// What that means to the application a worker with the keys can ask; without it only what has ended is closed.

@@ -256,8 +256,8 @@ func TestWhatFollowsARestoredMessageCountsAsCalled(t *testing.T) {
 	}
 }
 
-// The same of a worker that is frozen in its call: another one has settled it, and called what follows, before the loss. It goes on with the
-// evidence all the same where the row can't be read, and what follows is called only once that is known.
+// The same of a worker that is frozen in its call: another one has settled it, and called what follows, before the loss. Where the row can't be
+// read its evidence is kept, and the chain goes on once that can be.
 func TestWhatFollowsACallThatWasFrozenThroughALossCountsAsCalled(t *testing.T) {
 	for name, c := range map[string]struct{ lost, unreadable bool }{
 		"the row is read":                            {lost: true},
@@ -279,8 +279,13 @@ func TestWhatFollowsACallThatWasFrozenThroughALossCountsAsCalled(t *testing.T) {
 					w.unreadable()
 				}
 			}
+			w.clock.Add(23*time.Hour + 45*time.Minute) // what follows is young all the same
 			w.deliver(first)
 			w.store.Clear()
+			if c.unreadable {
+				w.want(first, storage.MessageEvidenced, storage.StatePending, 202, "", 1)
+				w.drain(time.Minute)
+			}
 			w.want(first, storage.MessageDelivered, storage.StatePending, 202, "delivered", 1)
 			w.deliver(second)
 			if !c.lost {
@@ -290,6 +295,33 @@ func TestWhatFollowsACallThatWasFrozenThroughALossCountsAsCalled(t *testing.T) {
 			w.want(second, storage.MessageUnknown, storage.StatePending, 202, "", 1)
 		})
 	}
+}
+
+// That reading takes a quarter of the time that a delivery has left: its answer may have to be kept in the rest.
+func TestReadingWhatWasLostLeavesTimeToKeepAnAnswer(t *testing.T) {
+	const within = 10 * time.Second
+	w := newWorld(t, options{topic: func(topic *outbox.Topic) { twoPhases(false)(topic); keyless(topic) }})
+	w.deliver(w.accept()) // which reads the row
+	w.clock.Add(59 * time.Second)
+	id := w.accept()
+	var given time.Duration
+	w.provider.during = func() {
+		w.provider.during = nil
+		w.clock.Add(2 * time.Second)
+		w.store.On(faulty.RefuseBefore, 1, func(ctx context.Context, run func(context.Context) error) error {
+			if end, bounded := ctx.Deadline(); bounded {
+				given = time.Until(end)
+			}
+			return run(ctx)
+		})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	w.ok(w.worker.Deliver(ctx, id))
+	if given <= 0 || given > within/4 {
+		t.Errorf("it is given %v, want a quarter of %v at most", given, within)
+	}
+	w.want(id, storage.MessageDelivered, storage.StatePending, 202, "delivered", 1)
 }
 
 // A claim whose reply was lost goes on to its call: it was judged before it was written. What was lost is not asked for again in between,
