@@ -189,7 +189,7 @@ func (x *delivery) heedFirst(ctx context.Context, in protocol.Input) error {
 		defer cancel()
 	}
 	x.unread = x.heedLoss(reading)
-	if e := x.machine.Errand; e == protocol.Tidings || e == protocol.Judgement {
+	if e := x.machine.Errand; e == protocol.Tidings || e == protocol.Judgement || e == protocol.Redrive {
 		return x.unread
 	}
 	return nil
@@ -317,7 +317,7 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 		return in, err
 	}
 	if a.Write.Next.State != protocol.NoMessage && x.unread != nil {
-		x.cause = x.unread
+		x.cause, x.machine.At.Persists = x.unread, false // nothing was sent, nor will be: an answer is kept at once
 		return in, nil
 	}
 	if x.machine.Errand == protocol.Close && x.row.Sealed && a.Write.RecAs == protocol.End {

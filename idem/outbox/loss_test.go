@@ -267,7 +267,7 @@ func TestWhatFollowsACallThatWasFrozenThroughALossCountsAsCalled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{topic: func(topic *outbox.Topic) { twoPhases(false)(topic); keyless(topic) }})
 			first := w.accept()
-			second := w.message(first).OperationID.Message(2)
+			second, answered := w.message(first).OperationID.Message(2), time.Time{}
 			w.provider.during = func() {
 				w.provider.during = nil
 				w.clock.Add(10 * time.Minute)
@@ -278,10 +278,14 @@ func TestWhatFollowsACallThatWasFrozenThroughALossCountsAsCalled(t *testing.T) {
 				if c.unreadable {
 					w.unreadable()
 				}
+				answered = w.clock.Now()
 			}
 			w.clock.Add(23*time.Hour + 45*time.Minute) // what follows is young all the same
 			w.deliver(first)
 			w.store.Clear()
+			if took := w.clock.Now().Sub(answered); took > time.Second {
+				t.Errorf("its answer is settled, or kept, after %v", took)
+			}
 			if c.unreadable {
 				w.want(first, storage.MessageEvidenced, storage.StatePending, 202, "", 1)
 				w.drain(time.Minute)
@@ -294,6 +298,37 @@ func TestWhatFollowsACallThatWasFrozenThroughALossCountsAsCalled(t *testing.T) {
 			}
 			w.want(second, storage.MessageUnknown, storage.StatePending, 202, "", 1)
 		})
+	}
+}
+
+// An operator who starts a message anew that keeps its answer comes again where nobody can know what was lost: nothing is told for nothing.
+func TestARedriveWaitsUntilWhatWasLostCanBeRead(t *testing.T) {
+	var asked func()
+	w := newWorld(t, options{topic: func(topic *outbox.Topic) {
+		twoPhases(false)(topic)
+		settle := topic.Settle
+		topic.Settle = func(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
+			if asked != nil {
+				asked()
+			}
+			return settle(m, o)
+		}
+	}})
+	id := w.accept(func(m *storage.Message) { m.State, m.KeptDelivered = storage.MessageDead, &storage.Kept{Reference: "ch_1"} })
+	asked = func() {
+		asked = nil
+		w.clock.Add(61 * time.Second)
+		w.unreadable()
+	}
+	if _, err := w.operator.Redrive(t.Context(), id, w.seen(id)); !errors.Is(err, errUnreadable) {
+		t.Errorf("%v, want that it can't be read", err)
+	}
+	if n := w.logged("outbox.dead"); n != 0 {
+		t.Errorf("it is told %d times that the message is dead", n)
+	}
+	w.store.Clear()
+	if state, err := w.operator.Redrive(t.Context(), id, w.seen(id)); err != nil || state != storage.MessageDelivered {
+		t.Errorf("%s, %v, want delivered", state, err)
 	}
 }
 
