@@ -314,7 +314,9 @@ func TestARedriveWaitsUntilWhatWasLostCanBeRead(t *testing.T) {
 			return settle(m, o)
 		}
 	}})
-	id := w.accept(func(m *storage.Message) { m.State, m.KeptDelivered = storage.MessageDead, &storage.Kept{Reference: "ch_1"} })
+	id := w.accept(func(m *storage.Message) {
+		m.State, m.KeptDelivered = storage.MessageDead, &storage.Kept{Reference: "ch_1"}
+	})
 	asked = func() {
 		asked = nil
 		w.clock.Add(61 * time.Second)
