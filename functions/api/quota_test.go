@@ -11,15 +11,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/idem-go/idem-aws/functions/internal/config"
-	"github.com/idem-go/idem-aws/functions/internal/delivery"
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	keytable "github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/awslambda"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
-	"github.com/idem-go/idem-aws/idem/outbox"
 )
 
 // Limits hold across the functions that share a table, for new keys and look-ups of one tenant, and never for replays.
@@ -168,7 +165,7 @@ func TestQuotaOfWaitsAcrossFunctions(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	early := atOnce.Load()
-	deliver(t, first)
+	deliver(t, s, first)
 	group.Wait()
 	if waited := waits.Load(); early < 3 || waited == 0 {
 		t.Errorf("%d of 8 waited, %d were answered before the payment's end; those that are over the limit are answered at once", waited, early)
@@ -184,25 +181,11 @@ func TestQuotaOfWaitsAcrossFunctions(t *testing.T) {
 }
 
 // deliver has a worker deliver what the answer of a payment speaks of.
-func deliver(t *testing.T, accepted answer) {
+func deliver(t *testing.T, s *lambdatest.Stage, accepted answer) {
 	t.Helper()
 	var payment struct{ Operation idem.OperationID }
 	if err := json.Unmarshal([]byte(accepted.Body), &payment); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := config.Read[config.Worker]()
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts, err := delivery.New(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	worker, err := outbox.NewWorker(parts.Store, parts.Topics, parts.Queue, parts.Queue)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := worker.Deliver(t.Context(), payment.Operation.Message(1)); err != nil {
-		t.Fatal(err)
-	}
+	s.Deliver(t, payment.Operation.Message(1))
 }

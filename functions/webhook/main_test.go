@@ -12,13 +12,10 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
-	"github.com/idem-go/idem-aws/functions/internal/delivery"
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/awslambda"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
-	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
@@ -112,26 +109,6 @@ func event(t *testing.T, id string, o provider.Object) []byte {
 	return body
 }
 
-// deliver is the worker, woken for the message.
-func deliver(t *testing.T, id idem.MessageID) {
-	t.Helper()
-	cfg, err := config.Read[config.Worker]()
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts, err := delivery.New(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	worker, err := outbox.NewWorker(parts.Store, parts.Topics, parts.Queue, parts.Queue)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := worker.Deliver(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func accepted(t *testing.T, status int) {
 	t.Helper()
 	if status != http.StatusNoContent {
@@ -145,14 +122,14 @@ func TestWebhookBeforeTheWorker(t *testing.T) {
 	a.Charge(t)
 	accepted(t, told(t, h, "evt_1", s.Charges(t)[0]))
 	a.Want(t, storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded, 1)
-	deliver(t, a.Message.ID)
+	s.Deliver(t, a.Message.ID)
 	a.Want(t, storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded, 1)
 }
 
 func TestWebhookAfterTheWorker(t *testing.T) {
 	s := staged(t)
 	a, h := s.Accept(t, 0), started(t)
-	deliver(t, a.Message.ID)
+	s.Deliver(t, a.Message.ID)
 	accepted(t, told(t, h, "evt_1", s.Charges(t)[0]))
 	a.Want(t, storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded, 1)
 }

@@ -168,7 +168,7 @@ func (x *delivery) heedLoss(ctx context.Context) error {
 	return err
 }
 
-// heedFirst reads it before the machine judges by it, once the time was read: what a freeze hides is heeded after it.
+// heedFirst reads what was lost before the machine judges by it, and after the clock: what a freeze hides is heeded after it.
 //
 // Where a chain goes on, the next message may have been there before, and called: also what was lost while this process was frozen in its call
 // counts, for another one may have settled it, and gone on. If that can't be read, who sent the evidence, or decided, comes again. Evidence of

@@ -8,6 +8,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/delivery"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -58,13 +59,32 @@ func (s *Stage) RecordState(t *testing.T, key storage.RecordKey) storage.State {
 // store is the functions' own, as the environment makes it.
 func (s *Stage) store(t *testing.T) *delivery.Store {
 	t.Helper()
+	return parts(t).Store
+}
+
+// Deliver has a worker deliver the message, as its wake-up does.
+func (s *Stage) Deliver(t *testing.T, id idem.MessageID) {
+	t.Helper()
+	p := parts(t)
+	worker, err := outbox.NewWorker(p.Store, p.Topics, p.Queue, p.Queue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := worker.Deliver(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// parts are what the worker is made of, as the environment says.
+func parts(t *testing.T) delivery.Parts {
+	t.Helper()
 	cfg, err := config.Read[config.Worker]()
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, err := delivery.New(t.Context(), cfg)
+	made, err := delivery.New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return parts.Store
+	return made
 }
