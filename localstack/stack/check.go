@@ -88,6 +88,7 @@ func (c *Check) Run(ctx context.Context, parts ...Part) error {
 	verdict := "all green"
 	if err != nil {
 		c.Out.Line("\n%v\n", err)
+		c.tellFailures()
 		verdict = "FAILED"
 	}
 	c.Out.Line("%7.1f s  total: %s (tests: %.0f s of processor time)", time.Since(started).Seconds(), verdict, c.tally.processor.Seconds())
@@ -96,6 +97,18 @@ func (c *Check) Run(ctx context.Context, parts ...Part) error {
 		return ErrCheck
 	}
 	return nil
+}
+
+// tellFailures names the tests that failed and what they said once more, at the end: what was printed of them stands far above, among the
+// log of the code under test.
+func (c *Check) tellFailures() {
+	failures, err := failuresIn(filepath.Join(c.Root, eventsFolder))
+	if err != nil {
+		c.Out.Line("           what the tests said can't be read: %v", err)
+	}
+	for _, f := range failures {
+		c.Out.Line("failed: %s\n%s", f.test, strings.Join(f.said, "\n"))
+	}
 }
 
 // task is what one lane runs to its end: a step, or a few that follow each other.

@@ -1,13 +1,10 @@
 package stack
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -77,8 +74,10 @@ func repeated(ctx context.Context, root, name string, ahead int, freeze time.Dur
 	c.Ahead = ahead
 	err = frozen(ctx, freeze, uint64(ahead), strings.TrimSuffix(name, ".log")+".frozen", func() { r.err = c.Run(ctx, AllParts()...) })
 	r.took, r.tally = time.Since(began), c.tally
-	var unread error
-	r.failed, unread = failedIn(filepath.Join(root, eventsFolder))
+	failures, unread := failuresIn(filepath.Join(root, eventsFolder))
+	for _, f := range failures {
+		r.failed = append(r.failed, f.test)
+	}
 	return r, errors.Join(err, unread)
 }
 
@@ -88,37 +87,6 @@ func forgetResults(ctx context.Context) error {
 		return fmt.Errorf("go clean -testcache: %w: %s", err, said)
 	}
 	return nil
-}
-
-// failedIn lists the tests that failed, from what go test told: those within another one as that one.
-func failedIn(folder string) ([]string, error) {
-	failed := map[string]bool{}
-	err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		file, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		lines := bufio.NewReader(file)
-		for {
-			line, err := lines.ReadBytes('\n')
-			var event testEvent
-			if json.Unmarshal(line, &event) == nil && event.Action == "fail" && event.Test != "" {
-				test, _, _ := strings.Cut(event.Test, "/")
-				failed[event.Package+" "+test] = true
-			}
-			if err != nil {
-				return nil // the end of the file
-			}
-		}
-	})
-	if errors.Is(err, fs.ErrNotExist) { // no test was begun
-		err = nil
-	}
-	return slices.Sorted(maps.Keys(failed)), err
 }
 
 // table has a line for each run, and one for each test that failed in any.

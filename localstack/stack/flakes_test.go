@@ -5,7 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,6 +19,10 @@ func TestTheTableOfRunsNamesWhatFailed(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{
 		"unit.json": `{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:1: all is well\n"}
+{"Action":"output","Package":"p","Test":"TestB/one","Output":"=== RUN   TestB/one\n"}
+{"Action":"output","Package":"p","Test":"TestB/one","Output":"    b_test.go:7: it is wrong\n"}
+{"Action":"output","Package":"p","Test":"TestB/one","Output":"{\"level\":\"INFO\"}\n"}
 {"Action":"fail","Package":"p","Test":"TestB/one"}
 {"Action":"fail","Package":"p","Test":"TestB/two"}
 {"Action":"fail","Package":"p","Test":"TestB"}
@@ -31,11 +35,12 @@ no event
 			t.Fatal(err)
 		}
 	}
-	failed, err := failedIn(folder)
-	if want := []string{"p TestB", "q TestC"}; err != nil || !slices.Equal(failed, want) {
-		t.Fatalf("%v, %v, want %v", failed, err, want)
+	failures, err := failuresIn(folder)
+	if want := []failure{{"p TestB", []string{"    b_test.go:7: it is wrong"}}, {"q TestC", nil}}; err != nil || !reflect.DeepEqual(failures, want) {
+		t.Fatalf("%q, %v, want %q", failures, err, want)
 	}
-	if none, err := failedIn(filepath.Join(folder, "none")); err != nil || len(none) != 0 {
+	failed := []string{failures[0].test, failures[1].test}
+	if none, err := failuresIn(filepath.Join(folder, "none")); err != nil || len(none) != 0 {
 		t.Errorf("%v, %v", none, err)
 	}
 	got := table([]repetition{

@@ -65,14 +65,14 @@ func (m *Mapping) Send(t *testing.T, wakeUps ...sqsqueue.WakeUp) {
 }
 
 // Run has up to so many invocations of the handler at once, each for timeout at the most, until ctx ends and the last one has returned.
-// An invocation that fails is an error of the test.
+// An invocation that fails is an error of the test. A queue that can't be reached is asked again, as the mapping does.
 func (m *Mapping) Run(ctx context.Context, t *testing.T, h awslambda.Handler, atOnce int, timeout time.Duration) {
 	t.Helper()
 	var pollers sync.WaitGroup
 	for range atOnce {
 		pollers.Go(func() {
 			for ctx.Err() == nil {
-				if err := m.once(ctx, h, timeout); err != nil {
+				if err := m.once(ctx, t, h, timeout); err != nil {
 					t.Error(err)
 					return
 				}
@@ -85,16 +85,21 @@ func (m *Mapping) Run(ctx context.Context, t *testing.T, h awslambda.Handler, at
 // pollEvery is the pause after a poll that found nothing. A poll that waits at the queue would outlast ctx.
 const pollEvery = 10 * time.Millisecond
 
-// once receives a batch and invokes the handler with it. A batch that was received is handled, also when ctx ends.
-func (m *Mapping) once(ctx context.Context, h awslambda.Handler, timeout time.Duration) error {
+// once receives a batch and invokes the handler with it. A batch that was received is handled, also when ctx ends. What the report names is
+// visible again at once: a test does not wait as long as an invocation may take.
+func (m *Mapping) once(ctx context.Context, t *testing.T, h awslambda.Handler, timeout time.Duration) error {
+	t.Helper()
 	// A poll whose caller has gone may take messages all the same, and then nobody has them until they are visible again.
 	out, err := m.client.ReceiveMessage(context.WithoutCancel(ctx), &sqs.ReceiveMessageInput{
 		QueueUrl: &m.url, MaxNumberOfMessages: environment.BatchRecordsMax,
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 	})
 	if err != nil || len(out.Messages) == 0 {
+		if err != nil {
+			t.Logf("a poll of the queue failed, and is made again: %v", err)
+		}
 		time.Sleep(pollEvery)
-		return err
+		return nil
 	}
 	event, err := json.Marshal(m.event(out.Messages))
 	if err != nil {
@@ -104,21 +109,31 @@ func (m *Mapping) once(ctx context.Context, h awslambda.Handler, timeout time.Du
 	defer cancel()
 	raw, err := h.Invoke(invocation, event)
 	if err != nil {
-		return err
+		return fmt.Errorf("an invocation with %d messages: %w", len(out.Messages), err)
 	}
 	var report events.SQSEventResponse
 	if err := json.Unmarshal(raw, &report); err != nil {
 		return fmt.Errorf("the report is no JSON: %w", err)
 	}
 	for _, message := range out.Messages {
-		if slices.ContainsFunc(report.BatchItemFailures, func(f events.SQSBatchItemFailure) bool { return f.ItemIdentifier == aws.ToString(message.MessageId) }) {
-			continue // it comes again when its time of invisibility is over
-		}
-		if _, err := m.client.DeleteMessage(invocation, &sqs.DeleteMessageInput{QueueUrl: &m.url, ReceiptHandle: message.ReceiptHandle}); err != nil {
-			return err
+		err := m.end(invocation, message, slices.ContainsFunc(report.BatchItemFailures, func(f events.SQSBatchItemFailure) bool {
+			return f.ItemIdentifier == aws.ToString(message.MessageId)
+		}))
+		if err != nil {
+			t.Logf("a message of the queue was not ended, and comes again: %v", err)
 		}
 	}
 	return nil
+}
+
+// end deletes a message, or makes it visible where it failed.
+func (m *Mapping) end(ctx context.Context, message types.Message, failed bool) error {
+	if failed {
+		_, err := m.client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: &m.url, ReceiptHandle: message.ReceiptHandle})
+		return err
+	}
+	_, err := m.client.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &m.url, ReceiptHandle: message.ReceiptHandle})
+	return err
 }
 
 // event is what Lambda makes of messages: see events/worker-queue.json.
