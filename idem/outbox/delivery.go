@@ -61,7 +61,7 @@ type delivery struct {
 	// cause is why the last call to the store, or the topic's Settle, failed; called that the provider was called.
 	cause  error
 	called bool
-	// unread is why nobody knows what was lost, where the chain is to go on.
+	// unread is why nobody knows what was lost, where that counts after the call.
 	unread error
 	// clock is the latest instant that was read or waited for: it never goes back, and goes on while a wait does, whatever
 	// Config.Now says. So a clock that stands still, or is set back, is no reason to go on for ever.
@@ -170,16 +170,18 @@ func (x *delivery) heedLoss(ctx context.Context) error {
 
 // heedFirst reads what was lost before the machine judges by it, and after the clock: what a freeze hides is heeded after it.
 //
-// Where a chain goes on, the next message may have been there before, and called: also what was lost while this process was frozen in its call
-// counts, for another one may have settled it, and gone on. If that can't be read, who sent the evidence, or decided, comes again. Evidence of
-// this delivery is kept then, and settled by one that can; what is left of its caller's time is for that.
+// What was lost while this process was frozen in its call, or in the topic's Settle, counts where the delivery ends what was not executed, or
+// goes on with the chain: another one may have settled the message, and called the next. So it does where one's own call was declined by a
+// provider without keys: another attempt may have followed. If that can't be read, who sent the evidence, or decided, comes again. What has
+// come to nothing is ended by one that can, and evidence of this delivery is kept; what is left of its caller's time is for that.
 func (x *delivery) heedFirst(ctx context.Context, in protocol.Input) error {
+	declined := in.What == protocol.Called && in.Outcome == protocol.OutDeclined && !x.config.Topic.KeysHonoured
 	switch {
 	case x.foreign != nil:
 		return nil
 	case x.judges(in) && heeds(x.machine):
 		return x.heedLoss(ctx)
-	case in.What != protocol.Answered || !in.Meant.Continues:
+	case !declined && (in.What != protocol.Answered || !in.Meant.Continues && x.machine.Asked != protocol.AskNotExecuted):
 		return nil
 	}
 	reading := ctx
@@ -189,10 +191,19 @@ func (x *delivery) heedFirst(ctx context.Context, in protocol.Input) error {
 		defer cancel()
 	}
 	x.unread = x.heedLoss(reading)
-	if e := x.machine.Errand; e == protocol.Tidings || e == protocol.Judgement || e == protocol.Redrive {
+	switch {
+	case x.unread == nil:
+	case declined: // as if all had been lost: it is kept for a person, or a probe
+		x.config.Topic.RefuseBefore = max(x.config.Topic.RefuseBefore, in.Now)
+	case fromOutside(x.machine.Errand):
 		return x.unread
 	}
 	return nil
+}
+
+// fromOutside says that whoever sent the evidence, or decided, learns that nothing was done, and comes again.
+func fromOutside(e protocol.MessageErrand) bool {
+	return e == protocol.Tidings || e == protocol.Judgement || e == protocol.Redrive || e == protocol.Close
 }
 
 func (x *delivery) drive(ctx context.Context, in protocol.Input) (protocol.Say, error) {
@@ -316,7 +327,7 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 	} else if err := x.rest(ctx, x.pause(int(a.Pause)-1), until); err != nil {
 		return in, err
 	}
-	if a.Write.Next.State != protocol.NoMessage && x.unread != nil {
+	if x.unread != nil && (a.Write.Next.State != protocol.NoMessage || x.machine.Step == protocol.Failing) {
 		x.cause, x.machine.At.Persists = x.unread, false // nothing was sent, nor will be: an answer is kept at once
 		return in, nil
 	}

@@ -37,6 +37,10 @@ func (d Delivery) called(in Input, c *Config) (Delivery, Action) {
 	m, now := d.Held, in.Now
 	if in.Outcome.definite() {
 		d.Evidence, d.Epoch, d.Owner = in.Outcome, m.Epoch, m.Owner
+		if d.strayed(c) {
+			d.Alarms |= AlarmWeak
+			return d.keepBeside(now, c)
+		}
 		return d.settle(now, c)
 	}
 	if in.Outcome != OutUncalled || c.off(UncalledCounts) {

@@ -362,14 +362,19 @@ func (d Delivery) weak(c *Config) bool {
 	return d.Evidence == OutDeclined && d.Owner.None() && d.Held.ambiguous(c)
 }
 
+// strayed says that data was lost during this delivery's own call, and that a decline of it says nothing: another attempt may have
+// followed, been executed, and been lost, for the row was not restored when it was claimed.
+func (d Delivery) strayed(c *Config) bool {
+	return d.Evidence == OutDeclined && !c.Topic.KeysHonoured && d.Held.restored(c) && !c.off(WeakSettles)
+}
+
 // closing ends what did not happen, and what nobody shall execute any more. It waits as long as proof of absence does.
 func (d Delivery) closing(now Instant, c *Config) (Delivery, Action) {
 	m := d.Held
-	parked := m.State == InDoubt || m.State == Dead
 	switch {
-	case m.Abandonable(c):
-	case !parked || now < m.Provable(c):
+	case !d.closable(now, c):
 		return d.over(Inadmissible)
+	case m.Abandonable(c):
 	case m.givenUp(): // with what that means, be it before a loss of data
 		d.Alone = true
 	case m.Detached && m.Kept != 0: // no record says what it meant: it is settled, by a redrive or by a person
@@ -378,6 +383,12 @@ func (d Delivery) closing(now Instant, c *Config) (Delivery, Action) {
 		d.Alone = true
 	}
 	return d.fail(cancel(m, now), now, c)
+}
+
+// closable says that nothing can be under way, or that nobody ever had the right to call.
+func (d Delivery) closable(now Instant, c *Config) bool {
+	m := d.Held
+	return m.Abandonable(c) || (m.State == InDoubt || m.State == Dead) && now >= m.Provable(c)
 }
 
 // redrive starts a dead message anew; evidence that it keeps is settled instead.

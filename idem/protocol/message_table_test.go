@@ -164,8 +164,13 @@ func TestSettlementEnds(t *testing.T) {
 						m.State, m.Kept = Evidenced, evidence.kept()
 					}
 					d, _ := come(Delivery{Errand: Tidings, Evidence: evidence}, m, Meant{Continues: continues}, c)
-					_, a := d.Next(Input{What: Replied, Now: d.At.Until, Reply: reply.r}, c)
+					late, meant := d.At.Until, d.Meant
+					d, a := d.Next(Input{What: Replied, Now: late, Reply: reply.r}, c)
 					row("  %-26s → %s", reply.name, a.told())
+					if a.Do == Ask {
+						_, a = d.Next(Input{What: Answered, Now: late, Meant: meant}, c)
+						row("  %-26s → %s", "    which says the same", a.told())
+					}
 				}
 			}
 		}

@@ -63,6 +63,13 @@ func (d Delivery) answered(in Input, c *Config) (Delivery, Action) {
 			return d.over(Inadmissible)
 		}
 		return d.redriveNow(in.Now, c)
+	case d.Asked == AskNotExecuted && d.Errand == Close:
+		if !d.closable(in.Now, c) { // data was lost while the topic was asked
+			return d.over(Inadmissible)
+		}
+		return d.failNow(in.Now, c)
+	case d.Asked == AskNotExecuted && d.Held.openSince(c) != 0: // the same
+		return d.giveUp(in.Now, c)
 	case d.Asked == AskNotExecuted:
 		return d.failNow(in.Now, c)
 	case in.Meant.Fails:
@@ -187,12 +194,9 @@ func (d Delivery) overtaken(m Message, now Instant, c *Config) (Delivery, Action
 		return d.settledAlready(now, c)
 	case !d.Seen.None():
 		return d.over(Stale)
-	case m.State == Dead && d.Meant.Continues && !d.Checked && d.Evidence == OutDelivered:
-		d.Checked = true
-		return d.settleNow(now, c)
-	case d.Evidence == OutDelivered:
+	case d.Evidence == OutDelivered: // where the chain goes on, what was lost by now counts
 		d.Checked = d.Checked || m.State == Dead
-		return d.settleNow(now, c)
+		return d.ask(now, c)
 	case d.followed(m, c):
 		return d.over(Quiet) // it did nothing, and nothing is lost
 	case d.weak(c):

@@ -85,7 +85,7 @@ var deliveries = []Mutant{
 	{Name: "an open call is repeated where no keys are honoured", File: deliveryFile, Old: "	case !m.offerable(now, c):\n		return d.put(park(m, now, c), now, c)\n", New: ""},
 	{Name: "a claim of another release is settled", File: deliveryFile, Old: "	case m.foreign(c):\n		return d.over(OtherRelease)\n	case !d.Seen", New: "	case !d.Seen"},
 	{Name: "a person decides about what they did not see", File: deliveryFile, Old: "	case !d.Seen.None() && m.Revision != d.Seen:\n		return d.over(Stale)\n", New: ""},
-	{Name: "what may be on its way is closed", File: deliveryFile, Old: "	case !parked || now < m.Provable(c):", New: "	case !parked:"},
+	{Name: "what may be on its way is closed", File: deliveryFile, Old: " && now >= m.Provable(c)\n}\n\n// redrive", New: "\n}\n\n// redrive"},
 	{Name: "what is kept as delivered is closed as not executed", File: deliveryFile, Old: "	case m.Kept != 0: // what is known to have happened is not closed, unless its record has its answer already\n		d.Alone = true\n", New: ""},
 	{Name: "what was given up is closed as if nothing were known of it", File: deliveryFile, Old: "	case m.givenUp(): // with what that means, be it before a loss of data\n		d.Alone = true\n", New: ""},
 	{Name: "what was given up is called again, and the application is not asked", File: deliveryFile, Old: "	case m.givenUp() && !c.off(RedriveAnyway):", New: "	case false && !c.off(RedriveAnyway):"},

@@ -1,0 +1,253 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+// frozen is a world whose provider refuses to do anything of its own accord: the first call of the message is answered by what script says,
+// once then has run.
+func frozen(t *testing.T, changed func(*outbox.Topic), script string, then func(*world, idem.MessageID)) *world {
+	t.Helper()
+	var w *world
+	w = newWorld(t, options{topic: func(topic *outbox.Topic) {
+		changed(topic)
+		call, once := topic.Call, false
+		topic.Call = func(ctx context.Context, m storage.Message) outbox.Outcome {
+			if once {
+				return call(ctx, m)
+			}
+			once = true
+			then(w, m.ID)
+			w.provider.script = []string{script}
+			return call(ctx, m)
+		}
+	}})
+	return w
+}
+
+// executed is what another worker has done before the loss, while this one was frozen: its row is this one's claim again.
+func executed(w *world, id idem.MessageID) {
+	w.provider.charge(id)
+	w.clock.Add(10 * time.Minute)
+	w.loses(w.clock.Now())
+}
+
+// A worker that wakes to an answer by which nothing was executed, or to a decline, knows only of its own attempt. Data was lost meanwhile: the
+// restored row is its claim, and another attempt may have followed it.
+func TestACallThatWasFrozenThroughALossEndsNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		tries  int
+		alarms int
+		now    storage.MessageState
+	}{
+		"refused":                         {"400", 0, 0, storage.MessageUnknown},
+		"not executed, on the last try":   {"429", 2, 0, storage.MessageUnknown},
+		"declined by a provider, keyless": {"402", 0, 1, storage.MessageClaimed},
+		"unreachable, and not the last":   {"unreachable", 0, 0, storage.MessagePending},
+		"refused without proof":           {"409", 0, 0, storage.MessageUnknown},
+		"an answer that decides nothing":  {"500 before", 0, 0, storage.MessageUnknown},
+	} {
+		for _, unreadable := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: ", and what was lost can't be read"}[unreadable], func(t *testing.T) {
+				w := frozen(t, keyless, c.script, func(w *world, id idem.MessageID) {
+					executed(w, id)
+					if unreadable {
+						w.unreadable()
+					}
+				})
+				id := w.accept(func(m *storage.Message) { m.Attempts = c.tries })
+				_ = w.worker.Deliver(t.Context(), id)
+				w.store.Clear()
+				if !unreadable {
+					w.want(id, c.now, storage.StatePending, 202, "", 1)
+				}
+				if n := w.logged("outbox.evidence_weak"); n != c.alarms {
+					t.Errorf("%d alarms of evidence, want %d", n, c.alarms)
+				}
+				w.clock.Add(5 * time.Minute)
+				_ = w.worker.Deliver(t.Context(), id)
+				w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
+				w.clock.Add(time.Hour)
+				w.decided(id, outbox.DecisionSettled)
+				w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+			})
+		}
+	}
+}
+
+// Where nothing was lost the same answers end the message as ever, and once what was lost can be read.
+func TestACallThatWasFrozenEndsItsMessageWhereNothingWasLost(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		tries  int
+		status int
+		is     storage.MessageState
+		record storage.State
+		ending string
+	}{
+		"refused":      {"400", 0, 502, storage.MessageDead, storage.StateFailed, "not_executed"},
+		"not executed": {"429", 2, 502, storage.MessageDead, storage.StateFailed, "not_executed"},
+	} {
+		for _, unreadable := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: ", unreadable"}[unreadable], func(t *testing.T) {
+				w := frozen(t, keyless, c.script, func(w *world, _ idem.MessageID) {
+					w.clock.Add(10 * time.Minute)
+					if unreadable {
+						w.unreadable()
+					}
+				})
+				id := w.accept(func(m *storage.Message) { m.Attempts = c.tries })
+				if err := w.worker.Deliver(t.Context(), id); (err != nil) != unreadable || err != nil && !errors.Is(err, errUnreadable) {
+					t.Errorf("%v", err)
+				}
+				if unreadable {
+					w.want(id, storage.MessagePending, storage.StatePending, 202, "", 0)
+					w.store.Clear()
+					w.clock.Add(time.Minute)
+					w.deliver(id)
+				}
+				w.want(id, c.is, c.record, c.status, c.ending, 0)
+			})
+		}
+	}
+}
+
+// whileAsked has the topic's Settle run then once.
+func whileAsked(topic *outbox.Topic, then *func()) {
+	settle := topic.Settle
+	topic.Settle = func(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
+		if run := *then; run != nil {
+			*then = nil
+			run()
+		}
+		return settle(m, o)
+	}
+}
+
+// An operator who closes what was never executed is frozen while the topic is asked what that means: it was redriven, called, and lost.
+func TestACloseThatWasFrozenThroughALossClosesNothing(t *testing.T) {
+	for name, c := range map[string]struct{ lost, unreadable bool }{"lost": {lost: true}, "unreadable": {unreadable: true}, "neither": {}} {
+		t.Run(name, func(t *testing.T) {
+			var then func()
+			w := newWorld(t, options{topic: func(topic *outbox.Topic) { keyless(topic); whileAsked(topic, &then) }})
+			id := w.accept(parked)
+			w.clock.Add(time.Hour)
+			then = func() {
+				w.clock.Add(10 * time.Minute)
+				if c.lost {
+					w.provider.charge(id)
+					w.loses(w.clock.Now())
+				}
+				if c.unreadable {
+					w.unreadable()
+				}
+			}
+			err := w.operator.Close(t.Context(), id, w.seen(id))
+			switch {
+			case c.lost:
+				refusedWith(t, err, "under way until")
+				w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
+			case c.unreadable:
+				if !errors.Is(err, errUnreadable) {
+					t.Errorf("%v, want that it can't be read", err)
+				}
+				w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 0)
+			default:
+				w.ok(err)
+				w.want(id, storage.MessageCancelled, storage.StateFailed, 502, "not_executed", 0)
+			}
+		})
+	}
+}
+
+// A settlement that meets a message that has died meanwhile asks again before the chain goes on: its reply may have been late by as much as it
+// takes to start the message anew, to call what follows, and to lose both.
+func TestASettlementThatMeetsADeadMessageReadsAgainWhatWasLost(t *testing.T) {
+	w := newWorld(t, options{topic: func(topic *outbox.Topic) { twoPhases(false)(topic); keyless(topic) }})
+	first := w.accept()
+	second := w.message(first).OperationID.Message(2)
+	w.store.On(faulty.Settle, 1, func(ctx context.Context, run func(context.Context) error) error {
+		m := w.message(first)
+		dead := m
+		dead.State, dead.Unfailed, dead.Revision = storage.MessageDead, true, "another"
+		w.ok(w.inner.UpdateMessage(ctx, dead, storage.FenceOfMessage(m)))
+		err := run(ctx) // which meets it
+		w.provider.charge(second)
+		w.clock.Add(10 * time.Minute)
+		w.loses(w.clock.Now())
+		return err
+	})
+	w.deliver(first)
+	w.want(first, storage.MessageDelivered, storage.StatePending, 202, "delivered", 1)
+	w.deliver(second)
+	w.want(second, storage.MessageUnknown, storage.StatePending, 202, "", 1)
+}
+
+// While what was lost can't be read, nobody goes on with a chain: neither with what undoes a phase, nor by a reconciler, nor by a sweep.
+func TestNobodyGoesOnWhileWhatWasLostCanNotBeRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		makes func(*storage.Message)
+		tries func(*world, idem.MessageID)
+		is    storage.MessageState
+	}{
+		"a reconciler": {parked, func(w *world, id idem.MessageID) {
+			w.provider.charge(id)
+			w.clock.Add(time.Hour)
+			_, _ = w.runner.ReconcileMessage(w.Context(), id)
+		}, storage.MessageEvidenced},
+		"a sweep": {func(m *storage.Message) {
+			m.State, m.KeptDelivered = storage.MessageEvidenced, &storage.Kept{Reference: "ch_1"}
+		}, func(w *world, _ idem.MessageID) {
+			w.clock.Add(time.Hour)
+			_, _ = w.runner.Sweep(w.Context())
+		}, storage.MessageEvidenced},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var then func()
+			w := newWorld(t, options{topic: func(topic *outbox.Topic) { twoPhases(false)(topic); whileAsked(topic, &then) }})
+			id := w.accept(c.makes)
+			then = func() { w.clock.Add(2 * time.Minute); w.unreadable() }
+			c.tries(w, id)
+			w.store.Clear()
+			next := w.message(id).OperationID.Message(2)
+			if m := w.message(id); m.State != c.is {
+				t.Errorf("it is %s, want %s", m.State, c.is)
+			}
+			if n := len(w.inner.Messages()); n != 1 {
+				t.Errorf("%d messages, want 1", n)
+			}
+			w.drain(time.Minute)
+			w.deliver(next)
+			w.want(next, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+		})
+	}
+}
+
+// The same of what undoes a phase after the next one was refused.
+func TestNothingIsUndoneWhileWhatWasLostCanNotBeRead(t *testing.T) {
+	var then func()
+	w := newWorld(t, options{topic: func(topic *outbox.Topic) { twoPhases(true)(topic); topic.Probe = nil; whileAsked(topic, &then) }})
+	first := w.accept()
+	w.deliver(first)
+	operation := w.message(first).OperationID
+	w.provider.script = []string{"400"}
+	then = func() { w.clock.Add(2 * time.Minute); w.unreadable() }
+	if err := w.worker.Deliver(t.Context(), operation.Message(2)); !errors.Is(err, errUnreadable) {
+		t.Errorf("%v, want that it can't be read", err)
+	}
+	if n := len(w.inner.Messages()); n != 2 {
+		t.Errorf("%d messages, want 2", n)
+	}
+	w.store.Clear()
+	w.deliver(operation.Message(2))
+	firstIsUndone(t, w, operation)
+}
