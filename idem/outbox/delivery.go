@@ -170,35 +170,48 @@ func (x *delivery) heedLoss(ctx context.Context) error {
 
 // heedFirst reads what was lost before the machine judges by it, and after the clock: what a freeze hides is heeded after it.
 //
-// What was lost while this process was frozen in its call, or in the topic's Settle, counts where the delivery ends what was not executed, or
-// goes on with the chain: another one may have settled the message, and called the next. So it does where one's own call was declined by a
-// provider without keys: another attempt may have followed. If that can't be read, who sent the evidence, or decided, comes again. What has
-// come to nothing is ended by one that can, and evidence of this delivery is kept; what is left of its caller's time is for that.
+// If what counts after the call can't be read, who sent the evidence, or decided, comes again. What has come to nothing is ended by one that
+// can, and evidence of this delivery is kept; what is left of its caller's time is for that.
 func (x *delivery) heedFirst(ctx context.Context, in protocol.Input) error {
-	declined := in.What == protocol.Called && in.Outcome == protocol.OutDeclined && !x.config.Topic.KeysHonoured
 	switch {
 	case x.foreign != nil:
 		return nil
 	case x.judges(in) && heeds(x.machine):
 		return x.heedLoss(ctx)
-	case !declined && (in.What != protocol.Answered || !in.Meant.Continues && x.machine.Asked != protocol.AskNotExecuted):
+	case !x.heedsAgain(in):
 		return nil
 	}
-	reading := ctx
+	reading := context.WithoutCancel(ctx)
 	if left, bounded := remaining(ctx); bounded {
 		var cancel context.CancelFunc
-		reading, cancel = context.WithTimeout(ctx, left/4)
+		reading, cancel = context.WithTimeout(reading, left/4)
 		defer cancel()
 	}
 	x.unread = x.heedLoss(reading)
 	switch {
 	case x.unread == nil:
-	case declined: // as if all had been lost: it is kept for a person, or a probe
-		x.config.Topic.RefuseBefore = max(x.config.Topic.RefuseBefore, in.Now)
 	case fromOutside(x.machine.Errand):
 		return x.unread
+	case in.Outcome == protocol.OutDeclined, x.machine.Asked == protocol.AskDeclined: // as if all had been lost: a person or a probe decides
+		x.config.Topic.RefuseBefore = max(x.config.Topic.RefuseBefore, in.Now)
 	}
 	return nil
+}
+
+// heedsAgain says that what was lost since the message was judged counts, because this process may have been frozen in its call, or in the
+// topic's Settle. Another one may have settled the message, and called the next: that counts where the delivery ends what was not executed,
+// or goes on with the chain. So does an attempt that followed a call which outlived its claim, unless the provider has executed that one.
+func (x *delivery) heedsAgain(in protocol.Input) bool {
+	asked, overdue := x.machine.Asked, x.machine.Overdue(in.Now, &x.config)
+	switch in.What {
+	case protocol.Called:
+		return overdue && in.Outcome != protocol.OutDelivered
+	case protocol.Answered:
+		declined := asked == protocol.AskDeclined && !x.config.Topic.KeysHonoured
+		return in.Meant.Continues || asked == protocol.AskNotExecuted || overdue && declined
+	case protocol.Begin, protocol.Replied, protocol.Probed, protocol.Alerted, protocol.Admitted, protocol.TurnedAway, protocol.HandlerEnded, protocol.Woke:
+	}
+	return false
 }
 
 // fromOutside says that whoever sent the evidence, or decided, learns that nothing was done, and comes again.
@@ -327,7 +340,7 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 	} else if err := x.rest(ctx, x.pause(int(a.Pause)-1), until); err != nil {
 		return in, err
 	}
-	if x.unread != nil && (a.Write.Next.State != protocol.NoMessage || x.machine.Step == protocol.Failing) {
+	if x.unread != nil && ends(x.machine.Step, a.Write) {
 		x.cause, x.machine.At.Persists = x.unread, false // nothing was sent, nor will be: an answer is kept at once
 		return in, nil
 	}
@@ -361,6 +374,11 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 		x.row = *row
 	}
 	return in, nil
+}
+
+// ends says that a write goes on with the chain, or ends what was not executed: nobody may who does not know what was lost.
+func ends(s protocol.Step, w protocol.Write) bool {
+	return w.Next.State != protocol.NoMessage || s == protocol.Failing || s == protocol.Writing && w.Msg.State == protocol.Dead
 }
 
 // rest pauses before a write is sent again, not past until.

@@ -12,24 +12,24 @@ import (
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
-// frozen is a world whose provider refuses to do anything of its own accord: the first call of the message is answered by what script says,
-// once then has run.
-func frozen(t *testing.T, changed func(*outbox.Topic), script string, then func(*world, idem.MessageID)) *world {
-	t.Helper()
-	var w *world
-	w = newWorld(t, options{topic: func(topic *outbox.Topic) {
-		changed(topic)
-		call, once := topic.Call, false
-		topic.Call = func(ctx context.Context, m storage.Message) outbox.Outcome {
-			if once {
-				return call(ctx, m)
-			}
-			once = true
-			then(w, m.ID)
-			w.provider.script = []string{script}
-			return call(ctx, m)
+// whileCalled has the topic's Call run then once, before the provider has the call.
+func whileCalled(topic *outbox.Topic, then *func(idem.MessageID)) {
+	call := topic.Call
+	topic.Call = func(ctx context.Context, m storage.Message) outbox.Outcome {
+		if run := *then; run != nil {
+			*then = nil
+			run(m.ID)
 		}
-	}})
+		return call(ctx, m)
+	}
+}
+
+// frozen is a world whose first call is answered by what script says, once then has run.
+func frozen(t *testing.T, changed func(*outbox.Topic), script string, then func(*world, idem.MessageID)) (w *world) {
+	t.Helper()
+	run := func(id idem.MessageID) { then(w, id) }
+	w = newWorld(t, options{topic: func(topic *outbox.Topic) { changed(topic); whileCalled(topic, &run) }})
+	w.provider.script = []string{script}
 	return w
 }
 
@@ -52,9 +52,6 @@ func TestACallThatWasFrozenThroughALossEndsNothing(t *testing.T) {
 		"refused":                         {"400", 0, 0, storage.MessageUnknown},
 		"not executed, on the last try":   {"429", 2, 0, storage.MessageUnknown},
 		"declined by a provider, keyless": {"402", 0, 1, storage.MessageClaimed},
-		"unreachable, and not the last":   {"unreachable", 0, 0, storage.MessagePending},
-		"refused without proof":           {"409", 0, 0, storage.MessageUnknown},
-		"an answer that decides nothing":  {"500 before", 0, 0, storage.MessageUnknown},
 	} {
 		for _, unreadable := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", and what was lost can't be read"}[unreadable], func(t *testing.T) {
@@ -80,6 +77,116 @@ func TestACallThatWasFrozenThroughALossEndsNothing(t *testing.T) {
 				w.decided(id, outbox.DecisionSettled)
 				w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 			})
+		}
+	}
+}
+
+// A decline is settled by what the topic's Settle makes of it. A worker that was frozen in there, or in the store's call, knows no more of what
+// happened meanwhile than one that was frozen in the provider's call. Nor does a webhook whose message was claimed once, when it looked.
+func TestADeclineThatWasFrozenThroughALossIsKept(t *testing.T) {
+	chain := func(topic *outbox.Topic) { twoPhases(true)(topic); keyless(topic) }
+	for name, c := range map[string]struct {
+		topic func(*outbox.Topic)
+		index uint8
+	}{"a message": {keyless, 1}, "the second of a chain": {chain, 2}} {
+		t.Run(name, func(t *testing.T) {
+			var then func()
+			w := newWorld(t, options{topic: func(topic *outbox.Topic) { c.topic(topic); whileAsked(topic, &then) }})
+			id := w.accept()
+			if c.index == 2 {
+				w.deliver(id)
+				id = w.message(id).OperationID.Message(2)
+			}
+			w.provider.script = []string{"402"}
+			then = func() { executed(w, id) }
+			w.deliver(id)
+			if n := w.logged("outbox.evidence_weak"); n != 1 {
+				t.Errorf("%d alarms of evidence, want 1", n)
+			}
+			w.want(id, storage.MessageClaimed, storage.StatePending, 202, "", 1)
+		})
+	}
+	t.Run("in the store's call", func(t *testing.T) {
+		w := newWorld(t, options{topic: keyless})
+		id := w.accept()
+		w.provider.script = []string{"402"}
+		w.store.On(faulty.Settle, 1, func(context.Context, func(context.Context) error) error {
+			executed(w, id)
+			return &storage.OutcomeUnknownError{Cause: errDown}
+		})
+		_ = w.worker.Deliver(t.Context(), id)
+		w.clock.Add(5 * time.Minute)
+		_ = w.worker.Deliver(t.Context(), id)
+		w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
+	})
+	for _, unreadable := range []bool{false, true} {
+		t.Run("a webhook"+map[bool]string{true: ", and what was lost can't be read"}[unreadable], func(t *testing.T) {
+			var then func()
+			w := newWorld(t, options{topic: func(topic *outbox.Topic) { keyless(topic); whileAsked(topic, &then) }})
+			id := w.accept(parked)
+			then = func() {
+				executed(w, id)
+				if unreadable {
+					w.unreadable()
+				}
+			}
+			_, err := w.worker.Settle(t.Context(), id, outbox.Declined{Reference: "ch_no"})
+			if (err != nil) != unreadable || err != nil && !errors.Is(err, errUnreadable) {
+				t.Errorf("%v", err)
+			}
+			w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
+		})
+	}
+}
+
+// Within its own claim's time nobody else can have called: a decline settles, be it that what was lost can't be read.
+func TestADeclineInTimeSettlesWhateverCanBeRead(t *testing.T) {
+	var then func(idem.MessageID)
+	w := newWorld(t, options{topic: func(topic *outbox.Topic) { keyless(topic); whileCalled(topic, &then) }})
+	w.deliver(w.accept()) // which reads the row
+	w.clock.Add(59 * time.Second)
+	id := w.accept()
+	then = func(idem.MessageID) {
+		w.clock.Add(2 * time.Second)
+		w.unreadable()
+	}
+	w.provider.script = []string{"402"}
+	w.deliver(id)
+	w.want(id, storage.MessageDeclined, storage.StateCompleted, 402, "declined", 0)
+	if n := w.store.Count(faulty.RefuseBefore); n != 1 {
+		t.Errorf("it is read %d times, want once", n)
+	}
+}
+
+// What undoes a phase is never said to have done nothing, where another has executed it before the loss: a person would do it again.
+func TestAnUndoingThatWasFrozenThroughALossDiesWithItsCallOpen(t *testing.T) {
+	for _, unreadable := range []bool{false, true} {
+		w := frozen(t, func(topic *outbox.Topic) { keyless(topic); topic.Probe = nil }, "400", func(w *world, id idem.MessageID) {
+			executed(w, id)
+			if unreadable {
+				w.unreadable()
+			}
+		})
+		id := w.accept(func(m *storage.Message) { m.Undoes = true })
+		_ = w.worker.Deliver(t.Context(), id)
+		if unreadable {
+			if letters := w.queue.Letters(); len(letters) != 0 {
+				t.Errorf("dead letters %+v, of what nobody knows", letters)
+			}
+			w.store.Clear()
+			w.clock.Add(5 * time.Minute)
+			w.deliver(id)
+		}
+		if m := w.message(id); !m.OpenSince.Equal(m.CreatedAt) {
+			t.Errorf("open since %v, want since it was created", m.OpenSince)
+		}
+		if unreadable { // found by the next one, who leaves it to an operator
+			w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
+			continue
+		}
+		w.want(id, storage.MessageDead, storage.StatePending, 202, "", 1)
+		if letters := w.queue.Letters(); len(letters) != 1 || !letters[0].Open {
+			t.Errorf("dead letters %+v", letters)
 		}
 	}
 }

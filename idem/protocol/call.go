@@ -37,7 +37,7 @@ func (d Delivery) called(in Input, c *Config) (Delivery, Action) {
 	m, now := d.Held, in.Now
 	if in.Outcome.definite() {
 		d.Evidence, d.Epoch, d.Owner = in.Outcome, m.Epoch, m.Owner
-		if d.strayed(c) {
+		if d.strayed(now, c) {
 			d.Alarms |= AlarmWeak
 			return d.keepBeside(now, c)
 		}

@@ -362,10 +362,16 @@ func (d Delivery) weak(c *Config) bool {
 	return d.Evidence == OutDeclined && d.Owner.None() && d.Held.ambiguous(c)
 }
 
-// strayed says that data was lost during this delivery's own call, and that a decline of it says nothing: another attempt may have
-// followed, been executed, and been lost, for the row was not restored when it was claimed.
-func (d Delivery) strayed(c *Config) bool {
-	return d.Evidence == OutDeclined && !c.Topic.KeysHonoured && d.Held.restored(c) && !c.off(WeakSettles)
+// strayed says that this delivery woke after its own claim's time, that data was lost meanwhile, and that a decline says nothing therefore:
+// another attempt may have followed, been executed, and been lost. Within that time nobody else could have called.
+func (d Delivery) strayed(now Instant, c *Config) bool {
+	own := d.Errand == Wake || d.Errand == Carry
+	return own && d.Evidence == OutDeclined && !c.Topic.KeysHonoured && d.Overdue(now, c) && d.Held.restored(c) && !c.off(WeakSettles)
+}
+
+// Overdue says that what this delivery has claimed is another's to claim by now, or nearly.
+func (d Delivery) Overdue(now Instant, c *Config) bool {
+	return now >= d.Held.Lease-c.Topic.SettleMargin
 }
 
 // closing ends what did not happen, and what nobody shall execute any more. It waits as long as proof of absence does.

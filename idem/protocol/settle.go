@@ -33,8 +33,16 @@ func (d Delivery) ask(now Instant, c *Config) (Delivery, Action) {
 	return d, Action{Do: Ask, Asked: d.Asked}
 }
 
-// settleKept settles what the message keeps. Delivered wins: a decline of another attempt takes nothing back.
+// settleKept settles what the message keeps. Delivered wins: a decline of another attempt takes nothing back. What is kept of a restored
+// message may have been kept by a worker that was frozen: where each attempt is executed, a decline of one is asked about.
 func (d Delivery) settleKept(now Instant, c *Config) (Delivery, Action) {
+	if m := d.Held; m.Kept == KeptDeclined && !c.Topic.KeysHonoured && m.restored(c) && !c.off(WeakSettles) {
+		d.Alarms |= AlarmWeak
+		if !d.Seen.None() {
+			return d.over(Inadmissible)
+		}
+		return d.put(park(m, now, c), now, c)
+	}
 	d.Evidence, d.Epoch, d.Owner = OutDeclined, d.Held.Epoch, d.Held.Owner
 	if d.Held.Kept&KeptDelivered != 0 {
 		d.Evidence = OutDelivered
@@ -72,6 +80,9 @@ func (d Delivery) answered(in Input, c *Config) (Delivery, Action) {
 		return d.giveUp(in.Now, c)
 	case d.Asked == AskNotExecuted:
 		return d.failNow(in.Now, c)
+	case d.Asked == AskDeclined && (d.Errand == Tidings && d.weak(c) || d.strayed(in.Now, c)): // the same
+		d.Alarms |= AlarmWeak
+		return d.keepBeside(in.Now, c)
 	case in.Meant.Fails:
 		return d.keep(Dead, in.Now, c)
 	}
