@@ -191,6 +191,44 @@ func TestAHandlerThatIsFrozenBeforeItStartsDoesNotStart(t *testing.T) {
 	}
 }
 
+// The same clause where the freeze shows in one clock only: the monotonic one stands still while a virtual machine is paused, and the wall clock
+// may be set back. Whichever reading of the clock the freeze comes after, the handler does not start.
+func TestAHandlerDoesNotStartAfterAFreezeThatOneClockShows(t *testing.T) {
+	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindWrapped} {
+		for clock, freeze := range map[string]func(ahead *time.Duration){
+			"wall": func(ahead *time.Duration) { *ahead = time.Hour },
+			"monotonic": func(ahead *time.Duration) {
+				*ahead = -time.Hour
+				time.Sleep(time.Hour)
+			},
+		} {
+			for n := 2; n <= 3; n++ { // the first is the machine's, which finds time enough
+				t.Run(fmt.Sprintf("%s, %s, reading %d", kind, clock, n), func(t *testing.T) {
+					bubble(t, func(t *testing.T) {
+						w, store := newFaultyWorld(t)
+						var ahead time.Duration
+						readings := 0 // until the freeze; none at 0
+						w.engineOf(store, idem.Config{Now: func() time.Time {
+							read := time.Now().Add(ahead)
+							if readings--; readings == 0 {
+								freeze(&ahead)
+							}
+							return read
+						}})
+						store.On(faulty.Insert, 1, faulty.After(func(error) { readings = n }))
+						orders := w.register(idem.Operation{Kind: kind})
+						if _, err := orders.Do(t.Context(), request("{}"), w.effect(201, "an hour late")); !errors.Is(err, idem.ErrNoTime) {
+							t.Errorf("%v, want ErrNoTime", err)
+						}
+						w.ran(0)
+						w.want(w.do(orders, request("{}"), w.effect(201, "done")), idem.OutcomeExecuted, 201, "done")
+					})
+				})
+			}
+		}
+	}
+}
+
 // A short time, too, has a pause before the handler runs again: what lost its lock loses it again where nobody waits.
 func TestAHandlerThatLostItsLockWaitsInAShortTimeToo(t *testing.T) {
 	const deadline = time.Second // of which a handler has half, and at least a quarter from its start on
