@@ -229,6 +229,63 @@ func TestAHandlerDoesNotStartAfterAFreezeThatOneClockShows(t *testing.T) {
 	}
 }
 
+// docs/semantics.md "Leases": the key of a handler that was not started because its process was frozen is free, however long that took. Nobody
+// else knows that nothing ran: the lease of a wrapped handler would become unknown, and where the platform kills, a lease lasts until then.
+func TestTheKeyOfAHandlerThatWasFrozenBeforeItStartedIsFree(t *testing.T) {
+	for _, c := range []struct {
+		kind   idem.Kind
+		freeze time.Duration
+		kills  bool
+	}{
+		{idem.KindWrapped, time.Hour, false}, {idem.KindWrapped, 30 * time.Second, true},
+		{idem.KindAtomic, time.Hour, false}, {idem.KindAtomic, 30 * time.Second, true},
+	} {
+		freezes := func() { time.Sleep(c.freeze) }
+		for where, insert := range map[string]faulty.Fault{
+			"and its reply arrives": replyAfter(c.freeze),
+			"and its reply is lost": func(ctx context.Context, run func(context.Context) error) error {
+				err := faulty.LoseReply()(ctx, run)
+				freezes()
+				return err
+			},
+			"and the clock is read": nil,
+		} {
+			t.Run(fmt.Sprintf("%s for %v, %s", c.kind, c.freeze, where), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					w, store := newFaultyWorld(t)
+					readings := 0 // until the freeze; none at 0
+					w.engineOf(store, idem.Config{KillsAtDeadline: c.kills, Now: func() time.Time {
+						read := time.Now()
+						if readings--; readings == 0 {
+							freezes()
+						}
+						return read
+					}})
+					if insert == nil {
+						insert = faulty.After(func(error) { readings = 1 })
+					}
+					store.On(faulty.Insert, 1, insert)
+					ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+					if !c.kills {
+						ctx, cancel = context.WithCancel(t.Context())
+					}
+					defer cancel()
+					orders := w.register(idem.Operation{Kind: c.kind})
+					var unavailable *idem.UnavailableError
+					if _, err := orders.Do(ctx, request("{}"), w.effect(201, "late")); !errors.As(err, &unavailable) {
+						t.Errorf("%v, want an UnavailableError", err)
+					}
+					w.ran(0)
+					if sent := store.Count(faulty.Update); sent > 0 && c.freeze == time.Hour && c.kind == idem.KindAtomic {
+						t.Errorf("%d writes give back a lease that has ended, and that the next request takes over", sent)
+					}
+					w.want(w.do(orders, request("{}"), w.effect(201, "done")), idem.OutcomeExecuted, 201, "done")
+				})
+			})
+		}
+	}
+}
+
 // A short time, too, has a pause before the handler runs again: what lost its lock loses it again where nobody waits.
 func TestAHandlerThatLostItsLockWaitsInAShortTimeToo(t *testing.T) {
 	const deadline = time.Second // of which a handler has half, and at least a quarter from its start on
