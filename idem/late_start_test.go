@@ -385,6 +385,58 @@ func TestAKeyThatWasGotLateIsGivenBackDespiteThrottles(t *testing.T) {
 	}
 }
 
+// Where a key could not be given back the log says so, once and with what the store said, though the last try was not sent: its time was over.
+func TestAKeyThatCouldNotBeGivenBackIsTold(t *testing.T) {
+	throttled := faulty.Refuse(storage.ErrThrottled)
+	nothing := func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
+		idem.NothingHappened(ctx)
+		return idem.Response{Status: 503}, nil
+	}
+	fails := func(context.Context, *idem.Tx) (idem.Response, error) { return idem.Response{}, errors.New("no") }
+	for name, c := range map[string]struct {
+		insert, update faulty.Fault
+		handler        idem.Handler
+		says           string // "" is nothing
+	}{
+		"too late to start":                      {replyAfter(2800 * time.Millisecond), throttled, nil, "throttled"},
+		"a reserve without a reply":              {faulty.LoseReply(), throttled, nil, "throttled"},
+		"nothing happened":                       {nil, throttled, nothing, "throttled"},
+		"a handler that failed":                  {nil, throttled, fails, "throttled"},
+		"nothing happened, and the key is taken": {nil, faulty.Refuse(&storage.RecordConflictError{}), nothing, ""},
+		"given back at last":                     {replyAfter(2800 * time.Millisecond), nil, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				var log strings.Builder
+				w.engineOf(store, idem.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				for n := 1; n <= 500; n++ {
+					if c.insert != nil {
+						store.On(faulty.Insert, n, c.insert)
+					}
+					if c.update != nil {
+						store.On(faulty.Update, n, c.update)
+					} else if n <= 3 {
+						store.On(faulty.Update, n, throttled)
+					}
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // of which a handler has 3 s
+				defer cancel()
+				handler := c.handler
+				if handler == nil {
+					handler = w.effect(201, "not here")
+				}
+				_, _ = w.register(idem.Operation{Kind: idem.KindWrapped}).Do(ctx, request("{}"), handler)
+				w.ran(0)
+				told := strings.Count(log.String(), "the record keeps its lease")
+				if want := min(1, len(c.says)); told != want || !strings.Contains(log.String(), c.says) {
+					t.Errorf("told %d times, want %d with %q:\n%s", told, want, c.says, &log)
+				}
+			})
+		})
+	}
+}
+
 // Not so of a request that is only observed: package middleware runs its handler after this, in the time that is left.
 func TestAnObservedRequestThatIsLateLeavesItsHandlerTheTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {

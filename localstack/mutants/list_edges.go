@@ -168,6 +168,8 @@ var executions = []Mutant{
 	{Name: "a handler starts however long its process was frozen before it", File: "idem/run.go", Old: "	if x.slept(a, until) { // and", New: "	if x.slept(a, until) && false { // and"},
 	{Name: "a freeze before a handler shows in the monotonic clock", File: "idem/run.go", Old: " || a.Until-x.now() < least\n", New: "\n"},
 	{Name: "a freeze before a handler shows in the wall clock", File: "idem/run.go", Old: "translation.SpanOf(least) || a", New: "translation.SpanOf(least) && false || a"},
+	{Name: "of a key that could not be given back nobody is told", File: "idem/execution.go", Old: "	case err != nil:\n		x.unsettled = err", New: "	default:\n		x.unsettled = err"},
+	{Name: "a record that is another's is told to keep its lease", File: "idem/execution.go", Old: "code == protocol.OK || code == protocol.Refused:", New: "code == protocol.OK:"},
 	{Name: "a freeze after the clock was read gives a handler more time", File: "idem/driver.go", Old: "	watch := timers.Begin()\n	return watch.Deadline(translation.SpanOf(until - d.now()))\n", New: "	left := translation.SpanOf(until - d.now())\n	watch := timers.Begin()\n	return watch.Deadline(left)\n"},
 	{Name: "a store that hangs is a client that hung up", File: "idem/event.go", Old: "	case errors.Is(err, context.Canceled) && timers.Cancelled(ctx):", New: "	case errors.Is(err, context.Canceled) || timers.Cancelled(ctx):"},
 	{Name: "a release that had no reply is told to have changed nothing", File: "idem/change.go", Old: "		if c.unheard != nil {\n", New: "		if c.unheard != nil && false {\n"},
