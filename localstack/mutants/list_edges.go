@@ -191,6 +191,8 @@ var replays = []Mutant{
 	{Name: "an observed request that failed runs again", File: observeFile, Old: "err != nil && !refuses(err) {", New: "err != nil && !refuses(err) && false {"},
 	{Name: "an observed request that ran runs again", File: observeFile, Old: "	if result != nil && result.Outcome == idem.OutcomeExecuted || err", New: "	if err"},
 	{Name: "a wrapped request that failed under observation runs again", File: "idem/middleware/observewrapped.go", Old: "	case !o.ran:\n		e.unprotected", New: "	case !o.ran || o.client.recorder.status >= 500:\n		e.unprotected"},
+	{Name: "a frozen holder acts on by a row from before a loss", File: "idem/renewal.go", Old: "	return x.engine.bars(ctx, x.op, x.req) == nil\n", New: "	_ = ctx\n	return true\n"},
+	{Name: "an observed handler that was frozen has no lease after a loss", File: "idem/renewal.go", Old: " || x.op.Policy.Observe {", New: " {"},
 	{Name: "an answer waits for a renewal that hangs", File: "idem/renewal.go", Old: "	r.cut()\n", New: "	defer r.cut()\n"},
 	{Name: "an observed handler does not know its operation id", File: "idem/middleware/observewrapped.go", Old: "o.request.WithContext(idem.Observing(o.request.Context(), handling))", New: "o.request.WithContext(context.WithoutCancel(o.request.Context()))"},
 	{Name: "an unprotected execution inside of a protected one has no lease", File: "idem/running.go", Old: "		return leased(r.within)", New: "		return nil"},
