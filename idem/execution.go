@@ -38,7 +38,7 @@ type execution struct {
 	sent, left *storage.Message
 	// leave ends the wait for another execution; nil where there was none.
 	leave func()
-	// unsettled is what the last try of a release or a parking met.
+	// unsettled is why a release or a parking was not written.
 	unsettled error
 }
 
@@ -181,7 +181,7 @@ func (x *execution) sendOwn(ctx context.Context, a protocol.Action) protocol.Inp
 	in, err := x.attempt(ctx, a)
 	switch x.machine.Phase {
 	case protocol.Releasing, protocol.Parking, protocol.GivingBack:
-		x.unsettled = err
+		x.settles(in.Reply.Code, err)
 	case protocol.FencingOff: // what had no reply stays the cause
 	default:
 		if err != nil {
@@ -189,6 +189,17 @@ func (x *execution) sendOwn(ctx context.Context, a protocol.Action) protocol.Inp
 		}
 	}
 	return in
+}
+
+// settles notes what a try of a release or a parking met. Where the store has decided, the record is settled, or no longer this execution's.
+// A try that was not sent because its time was over says nothing new.
+func (x *execution) settles(code protocol.Code, err error) {
+	switch {
+	case code == protocol.OK || code == protocol.Refused:
+		x.unsettled = nil
+	case err != nil:
+		x.unsettled = err
+	}
 }
 
 // attempt sends a write once, which is frozen before it is sent first.

@@ -191,6 +191,101 @@ func TestAHandlerThatIsFrozenBeforeItStartsDoesNotStart(t *testing.T) {
 	}
 }
 
+// The same clause where the freeze shows in one clock only: the monotonic one stands still while a virtual machine is paused, and the wall clock
+// may be set back. Whichever reading of the clock the freeze comes after, the handler does not start.
+func TestAHandlerDoesNotStartAfterAFreezeThatOneClockShows(t *testing.T) {
+	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindWrapped} {
+		for clock, freeze := range map[string]func(ahead *time.Duration){
+			"wall": func(ahead *time.Duration) { *ahead = time.Hour },
+			"monotonic": func(ahead *time.Duration) {
+				*ahead = -time.Hour
+				time.Sleep(time.Hour)
+			},
+		} {
+			for n := 2; n <= 3; n++ { // the first is the machine's, which finds time enough
+				t.Run(fmt.Sprintf("%s, %s, reading %d", kind, clock, n), func(t *testing.T) {
+					bubble(t, func(t *testing.T) {
+						w, store := newFaultyWorld(t)
+						var ahead time.Duration
+						readings := 0 // until the freeze; none at 0
+						w.engineOf(store, idem.Config{Now: func() time.Time {
+							read := time.Now().Add(ahead)
+							if readings--; readings == 0 {
+								freeze(&ahead)
+							}
+							return read
+						}})
+						store.On(faulty.Insert, 1, faulty.After(func(error) { readings = n }))
+						orders := w.register(idem.Operation{Kind: kind})
+						if _, err := orders.Do(t.Context(), request("{}"), w.effect(201, "an hour late")); !errors.Is(err, idem.ErrNoTime) {
+							t.Errorf("%v, want ErrNoTime", err)
+						}
+						w.ran(0)
+						w.want(w.do(orders, request("{}"), w.effect(201, "done")), idem.OutcomeExecuted, 201, "done")
+					})
+				})
+			}
+		}
+	}
+}
+
+// docs/semantics.md "Leases": the key of a handler that was not started because its process was frozen is free, however long that took. Nobody
+// else knows that nothing ran: the lease of a wrapped handler would become unknown, and where the platform kills, a lease lasts until then.
+func TestTheKeyOfAHandlerThatWasFrozenBeforeItStartedIsFree(t *testing.T) {
+	for _, c := range []struct {
+		kind   idem.Kind
+		freeze time.Duration
+		kills  bool
+	}{
+		{idem.KindWrapped, time.Hour, false}, {idem.KindWrapped, 30 * time.Second, true},
+		{idem.KindAtomic, time.Hour, false}, {idem.KindAtomic, 30 * time.Second, true},
+	} {
+		freezes := func() { time.Sleep(c.freeze) }
+		for where, insert := range map[string]faulty.Fault{
+			"and its reply arrives": replyAfter(c.freeze),
+			"and its reply is lost": func(ctx context.Context, run func(context.Context) error) error {
+				err := faulty.LoseReply()(ctx, run)
+				freezes()
+				return err
+			},
+			"and the clock is read": nil,
+		} {
+			t.Run(fmt.Sprintf("%s for %v, %s", c.kind, c.freeze, where), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					w, store := newFaultyWorld(t)
+					readings := 0 // until the freeze; none at 0
+					w.engineOf(store, idem.Config{KillsAtDeadline: c.kills, Now: func() time.Time {
+						read := time.Now()
+						if readings--; readings == 0 {
+							freezes()
+						}
+						return read
+					}})
+					if insert == nil {
+						insert = faulty.After(func(error) { readings = 1 })
+					}
+					store.On(faulty.Insert, 1, insert)
+					ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+					if !c.kills {
+						ctx, cancel = context.WithCancel(t.Context())
+					}
+					defer cancel()
+					orders := w.register(idem.Operation{Kind: c.kind})
+					var unavailable *idem.UnavailableError
+					if _, err := orders.Do(ctx, request("{}"), w.effect(201, "late")); !errors.As(err, &unavailable) {
+						t.Errorf("%v, want an UnavailableError", err)
+					}
+					w.ran(0)
+					if sent := store.Count(faulty.Update); sent > 0 && c.freeze == time.Hour && c.kind == idem.KindAtomic {
+						t.Errorf("%d writes give back a lease that has ended, and that the next request takes over", sent)
+					}
+					w.want(w.do(orders, request("{}"), w.effect(201, "done")), idem.OutcomeExecuted, 201, "done")
+				})
+			})
+		}
+	}
+}
+
 // A short time, too, has a pause before the handler runs again: what lost its lock loses it again where nobody waits.
 func TestAHandlerThatLostItsLockWaitsInAShortTimeToo(t *testing.T) {
 	const deadline = time.Second // of which a handler has half, and at least a quarter from its start on
@@ -285,6 +380,58 @@ func TestAKeyThatWasGotLateIsGivenBackDespiteThrottles(t *testing.T) {
 					t.Fatalf("%v, want ErrNoTime", err)
 				}
 				w.want(w.do(orders, request("{}"), w.effect(201, "done")), idem.OutcomeExecuted, 201, "done")
+			})
+		})
+	}
+}
+
+// Where a key could not be given back the log says so, once and with what the store said, though the last try was not sent: its time was over.
+func TestAKeyThatCouldNotBeGivenBackIsTold(t *testing.T) {
+	throttled := faulty.Refuse(storage.ErrThrottled)
+	nothing := func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
+		idem.NothingHappened(ctx)
+		return idem.Response{Status: 503}, nil
+	}
+	fails := func(context.Context, *idem.Tx) (idem.Response, error) { return idem.Response{}, errors.New("no") }
+	for name, c := range map[string]struct {
+		insert, update faulty.Fault
+		handler        idem.Handler
+		says           string // "" is nothing
+	}{
+		"too late to start":                      {replyAfter(2800 * time.Millisecond), throttled, nil, "throttled"},
+		"a reserve without a reply":              {faulty.LoseReply(), throttled, nil, "throttled"},
+		"nothing happened":                       {nil, throttled, nothing, "throttled"},
+		"a handler that failed":                  {nil, throttled, fails, "throttled"},
+		"nothing happened, and the key is taken": {nil, faulty.Refuse(&storage.RecordConflictError{}), nothing, ""},
+		"given back at last":                     {replyAfter(2800 * time.Millisecond), nil, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				var log strings.Builder
+				w.engineOf(store, idem.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				for n := 1; n <= 500; n++ {
+					if c.insert != nil {
+						store.On(faulty.Insert, n, c.insert)
+					}
+					if c.update != nil {
+						store.On(faulty.Update, n, c.update)
+					} else if n <= 3 {
+						store.On(faulty.Update, n, throttled)
+					}
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // of which a handler has 3 s
+				defer cancel()
+				handler := c.handler
+				if handler == nil {
+					handler = w.effect(201, "not here")
+				}
+				_, _ = w.register(idem.Operation{Kind: idem.KindWrapped}).Do(ctx, request("{}"), handler)
+				w.ran(0)
+				told := strings.Count(log.String(), "the record keeps its lease")
+				if want := min(1, len(c.says)); told != want || !strings.Contains(log.String(), c.says) {
+					t.Errorf("told %d times, want %d with %q:\n%s", told, want, c.says, &log)
+				}
 			})
 		})
 	}

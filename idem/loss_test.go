@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -298,4 +299,69 @@ func TestTheRowIsSaidOnceUnlessItMoves(t *testing.T) {
 		do(orders)
 		logged(2, refusing)
 	})
+}
+
+// A restored table may say in progress of what others took for dead since, and executed: a holder that was frozen meanwhile must not act
+// on by what that row says. It goes on where nothing was lost, and once what was lost can be read.
+func TestAFrozenHolderDoesNotActUnderARowFromBeforeALoss(t *testing.T) {
+	lost := func(w *world, now time.Time, _ *faulty.Store) { w.loses(now) }
+	unread := func(_ *world, _ time.Time, store *faulty.Store) {
+		store.On(faulty.RefuseBefore, 1, faulty.Refuse(errors.New("connection refused")))
+	}
+	nothing := func(*world, time.Time, *faulty.Store) {}
+	for name, c := range map[string]struct {
+		observed bool
+		meets    func(*world, time.Time, *faulty.Store)
+		// after one renewal and after the next
+		soon, later error
+	}{
+		"nothing was lost":                 {false, nothing, nil, nil},
+		"it was lost":                      {false, lost, idem.ErrLeaseOver, idem.ErrLeaseOver},
+		"it was lost, and is observed":     {true, lost, nil, nil},
+		"what was lost can't be read once": {false, unread, idem.ErrLeaseOver, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				var ahead atomic.Int64
+				now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+				w.engineOf(store, idem.Config{Now: now})
+				policy := idem.IETF()
+				if c.observed {
+					policy = idem.Observe(policy)
+				}
+				op := w.register(idem.Operation{Kind: idem.KindWrapped, Policy: policy})
+				_, _ = op.Do(t.Context(), request("{}"), func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
+					leased := func(when string, want error) {
+						t.Helper()
+						if err := idem.Leased(ctx); !errors.Is(err, want) {
+							t.Errorf("%s: %v, want %v", when, err, want)
+						}
+					}
+					leased("at first", nil)
+					ahead.Store(int64(5 * time.Minute)) // the wall clock alone: its timers stood still
+					c.meets(w, now(), store)
+					leased("when it wakes up", idem.ErrLeaseOver)
+					for _, want := range []error{c.soon, c.later} {
+						renewed := store.Count(faulty.Renew)
+						for range 20 { // a renewal is due every third of a lease
+							if time.Sleep(time.Second); store.Count(faulty.Renew) > renewed {
+								break
+							}
+						}
+						synctest.Wait()
+						leased("renewed", want)
+					}
+					if c.later != nil {
+						select {
+						case <-ctx.Done():
+						case <-time.After(time.Minute):
+							t.Error("the handler's context goes on")
+						}
+					}
+					return idem.Response{Status: 201}, nil
+				})
+			})
+		})
+	}
 }

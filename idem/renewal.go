@@ -115,16 +115,28 @@ func (r *renewal) pause(ctx context.Context, wait time.Duration) bool {
 // rest performs protocol.Wait: the handler's context and the lease that it may act under last as long as the machine says.
 func (r *renewal) rest(ctx context.Context, a protocol.Action) {
 	x := r.x
-	if x.run.until != nil {
-		x.run.until.ResetAt(x.ends(a.Until))
+	if r.mayGoOn(ctx) {
+		if x.run.until != nil {
+			x.run.until.ResetAt(x.ends(a.Until))
+		}
+		x.run.lease.Store(int64(x.machine.Held.Lease))
 	}
-	x.run.lease.Store(int64(x.machine.Held.Lease))
 	if a.Wake != 0 {
 		r.wakeAt(ctx, a.Wake)
 	} else if !r.alarmed {
 		r.alarmed = true
 		x.tellOverrun(ctx)
 	}
+}
+
+// mayGoOn says that the handler may act on under the lease as it is now. Where the one that it had was over, as after a freeze, others may
+// have executed since: of that, a row from before a loss of records says nothing. It is renewed all the same: its holder is alive.
+func (r *renewal) mayGoOn(ctx context.Context) bool {
+	x := r.x
+	if x.now() < protocol.Instant(x.run.lease.Load()) || x.op.Policy.Observe {
+		return true
+	}
+	return x.engine.bars(ctx, x.op, x.req) == nil
 }
 
 // tellOverrun raises the alarm about a handler that has run for longer than Config.RunMax.

@@ -38,7 +38,7 @@ func (x *execution) start(ctx context.Context, a protocol.Action, handler Handle
 	if x.machine.Holding {
 		x.run.lease.Store(int64(x.machine.Held.Lease))
 	}
-	if x.slept(until) { // and others may have taken this execution for dead
+	if x.slept(a, until) { // and others may have taken this execution for dead
 		x.run.nothing.Store(true)
 		return x.handled(ctx, Response{}, unavailable(ErrNoTime))
 	}
@@ -53,9 +53,11 @@ func (x *execution) start(ctx context.Context, a protocol.Action, handler Handle
 }
 
 // slept says that the process was frozen since its machine found that there was time enough for a handler. Half of that is enough here:
-// a few milliseconds pass on the way to every handler.
-func (x *execution) slept(until time.Time) bool {
-	return time.Until(until) < translation.SpanOf(x.machine.Plan.WorkLeast(&x.cfg))/2
+// a few milliseconds pass on the way to every handler. A freeze may show in one clock only: the monotonic one, by which until ends,
+// stands still while a virtual machine is paused.
+func (x *execution) slept(a protocol.Action, until time.Time) bool {
+	least := x.machine.Plan.WorkLeast(&x.cfg) / 2
+	return time.Until(until) < translation.SpanOf(least) || a.Until-x.now() < least
 }
 
 // handling is the context of the handler. It ends with its time or, where its lease is moved on and the caller has no

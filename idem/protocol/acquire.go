@@ -230,6 +230,9 @@ func (x Execution) giveBack(now Instant, c *Config) (Execution, Action) {
 	if c.GiveBackFor != 0 {
 		until = min(until, now+c.GiveBackFor)
 	}
+	if now >= until {
+		until = x.lateUntil(w.Rec, now, c)
+	}
 	x, a := x.send(GivingBack, Write{RecIf: fence, RecAs: Put, Rec: free, Why: ReserveUnanswered}, until)
 	x.At.Persists = !c.off(NoGiveBackPersistence)
 	return x, a

@@ -196,13 +196,26 @@ func (x Execution) release(free Record, why Reason, now Instant, c *Config) (Exe
 		fence = holder(x.Held, InProgress, Unknown)
 	}
 	promised := c.Kind == Wrapped && x.Runs > 0 && !c.off(NoLatePromise)
-	if promised { // its handler may have run for longer than anybody waits for it
-		until = x.completeUntil(now, c)
-	}
 	unused := x.Runs == 0 && !c.runsAnyway() // else the handler, which runs after this, needs the time
+	switch {
+	case promised: // its handler may have run for longer than anybody waits for it
+		until = x.completeUntil(now, c)
+	case now >= until && (unused || c.Kind != Wrapped):
+		until = x.lateUntil(x.Held, now, c)
+	}
 	x, a := x.send(Releasing, Write{RecIf: fence, RecAs: Put, Rec: free, Why: why}, until)
 	x.At.Persists = promised || unused && !c.off(NoGiveBackPersistence)
 	return x, a
+}
+
+// lateUntil is for how long a lease is given back whose execution has no time left, because its process was frozen. Of one that may be
+// taken over that is at most until it ends: others only wait for that. Any other would become unknown.
+func (x Execution) lateUntil(r Record, now Instant, c *Config) Instant {
+	until := min(now+c.CompleteFor, x.completeUntil(now, c))
+	if r.RunsAgain() {
+		until = min(until, r.Lease)
+	}
+	return until
 }
 
 func (x Execution) releaseDecided(v Verdict, in Input, c *Config) (Execution, Action) {

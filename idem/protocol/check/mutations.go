@@ -80,7 +80,7 @@ func requestMutations() []Mutation {
 		{Name: "a renewal is given up after a third of a lease", Keeps: leases, Scenario: "wrapped, long wire", Off: p.Without(p.ShortRenewal),
 			Redundant: "parking by every clock covers it within these bounds, in which a third of a lease is as long as one fault"},
 		{Name: "a commit without a reply is answered at once", Keeps: lostReply, Scenario: "atomic, one 503", Off: p.Without(p.NoFenceOff)},
-		{Name: "a resend carries new bytes", Keeps: lostReply, Scenario: "atomic, business conditions", Off: p.Without(p.NoFrozenBytes)},
+		{Name: "a resend carries new bytes", Keeps: lostReply, Scenario: "atomic, store trouble", Off: p.Without(p.NoFrozenBytes)},
 		{Name: "two transactions share a token", Keeps: lostReply, Scenario: "atomic, business conditions", Off: p.Without(p.SharedToken)},
 		{Name: "a try leaves after its own deadline", Keeps: lostReply, Scenario: "optimistic, expiry", Off: p.Without(p.NoWireDeadline)},
 		{Name: "a late renewal shortens the lease", Keeps: leases, Scenario: "wrapped, long wire", Off: p.Without(p.NoMonotonicLease)},
