@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -441,6 +442,28 @@ func TestAnAccountIsCorrectedByRowsThatLackWhatNothingMoves(t *testing.T) {
 	d.holds(lambdatest.Tenant, "acct_1", 0)
 	d.compares(idemctl.ExitOK, "--correct", "--write")
 	d.holds(lambdatest.Tenant, "acct_1", 0)
+}
+
+// docs/recovery.md "End a row by hand": a payout that was not made is ended by its row alone, as failed and given back. The comparison gives
+// its account the money back, once.
+func TestAPayoutThatIsEndedByHandIsGivenBackOnce(t *testing.T) {
+	d := newDesk(t)
+	d.Account(t, lambdatest.Tenant, "acct_1", 1000)
+	payout := d.waits("out-17")
+	pk, _ := payments.EntryOf(payments.EntryPayout, lambdatest.Tenant, payout)
+	_, err := d.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName: &d.Payments, Key: map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: pk}},
+		UpdateExpression: aws.String("SET st = :ended, gvb = :one"), ConditionExpression: aws.String("st = :pending"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":ended": &types.AttributeValueMemberS{Value: "failed"}, ":pending": &types.AttributeValueMemberS{Value: "pending"}, ":one": &types.AttributeValueMemberN{Value: "1"},
+		},
+	})
+	d.ok(err)
+	d.holds(lambdatest.Tenant, "acct_1", 500)
+	for range 2 {
+		d.compares(idemctl.ExitOK, "acct_1", "--tenant", lambdatest.Tenant, "--correct", "--write")
+		d.holds(lambdatest.Tenant, "acct_1", 1000)
+	}
 }
 
 // Where a payout's or a refund's answer can't be read nobody knows what it is of: nothing of its tenant is corrected, and all of another one.

@@ -359,6 +359,23 @@ func TestWhateverPartOfARefundIsThereItsPaymentFollowsTheRows(t *testing.T) {
 	}
 }
 
+// docs/recovery.md "End a row by hand": nothing is refunded of a payment that somebody has ended without the provider's reference, because the
+// provider could not be told of which charge.
+func TestNothingIsRefundedOfAPaymentWithoutAReference(t *testing.T) {
+	b := newBooks(t)
+	p := b.paid("k", "card_ok")
+	pk := "payment#" + tenantA + "/" + p.ID
+	row := b.items()[pk]
+	reference := row["prv"]
+	delete(row, "prv")
+	b.put(pk, row)
+	b.giveBack("r", p.ID, 500).want(500)
+	b.refunded(p.ID, 0)
+	row["prv"] = reference
+	b.put(pk, row)
+	b.giveBack("r", p.ID, 500).want(202)
+}
+
 // givenBack asks for a refund of 500, if that was not done, and delivers its message.
 func (b books) givenBack(payment string) {
 	b.Helper()

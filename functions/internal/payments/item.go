@@ -308,6 +308,9 @@ func decodePayout(it item) (*Payout, error) {
 		Message: idem.MessageID(d.str(attrMessage)), CreatedAt: time.UnixMilli(d.num(attrCreatedAt)).UTC(),
 		Counted: d.mark(attrCounted), GivenBack: d.mark(attrGivenBack),
 	}
+	if p.GivenBack && p.Status != StatusFailed && p.Status != StatusDeclined { // as one that was set back to pending: it would be paid out, too
+		d.fail(attrGivenBack)
+	}
 	d.owns(payoutKey(p.Tenant, p.ID))
 	return p, d.err
 }

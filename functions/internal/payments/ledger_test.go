@@ -67,19 +67,21 @@ func TestTableRefusesRowsThatSayTheyAreOthers(t *testing.T) {
 		"account": {"bal": number(7)},
 		"payment": {"st": text("pending"), "amt": number(500), "rfd": number(500), "ca": number(1)},
 		"refund":  {"st": text("pending"), "amt": number(500), "pay": text("pay_1"), "ca": number(1)},
-		"payout":  {"st": text("pending"), "amt": number(500), "frm": text("acct_1"), "ca": number(1), "cnt": number(1), "gvb": number(1)},
+		"payout":  {"st": text("failed"), "amt": number(500), "frm": text("acct_1"), "ca": number(1), "cnt": number(1), "gvb": number(1)},
 		"transfer": {
 			"amt": number(500), "frm": text("acct_1"), "to": text("acct_2"), "ca": number(1), "cnt": number(1),
 		},
 	} {
 		for what, change := range map[string]func(map[string]types.AttributeValue){
-			"its own":        nil,
-			"no tenant":      func(it map[string]types.AttributeValue) { delete(it, "tn") },
-			"no id":          func(it map[string]types.AttributeValue) { delete(it, "id") },
-			"another tenant": func(it map[string]types.AttributeValue) { it["tn"] = text(tenantB) },
-			"another id":     func(it map[string]types.AttributeValue) { it["id"] = text("other") },
-			"a mark of 0":    func(it map[string]types.AttributeValue) { it["cnt"] = number(0) },
-			"a mark of text": func(it map[string]types.AttributeValue) { it["gvb"] = text("1") },
+			"its own":                     nil,
+			"no tenant":                   func(it map[string]types.AttributeValue) { delete(it, "tn") },
+			"no id":                       func(it map[string]types.AttributeValue) { delete(it, "id") },
+			"another tenant":              func(it map[string]types.AttributeValue) { it["tn"] = text(tenantB) },
+			"another id":                  func(it map[string]types.AttributeValue) { it["id"] = text("other") },
+			"a mark of 0":                 func(it map[string]types.AttributeValue) { it["cnt"] = number(0) },
+			"a mark of text":              func(it map[string]types.AttributeValue) { it["gvb"] = text("1") },
+			"a mark of what is under way": func(it map[string]types.AttributeValue) { it["st"] = text("pending") },
+			"a mark of what was made":     func(it map[string]types.AttributeValue) { it["st"] = text("succeeded") },
 		} {
 			if strings.HasPrefix(what, "a mark of") && row != "payout" {
 				continue
