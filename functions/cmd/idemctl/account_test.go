@@ -425,6 +425,65 @@ func TestNoAccountIsCorrectedWhileALaterMessageOfAPayoutIsThere(t *testing.T) {
 	d.holds(lambdatest.Tenant, "acct_1", 500)
 }
 
+// docs/recovery.md "Write a row by hand": where all messages of a pending record have ended, the last one says what its row must be. Nobody has
+// to find that out by a rule.
+func TestTheLastMessageSaysWhatARowIsThatIsWrittenByHand(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault provider.Rule
+		// last is the last message that is there.
+		last int
+		says string
+	}{
+		"screening declined":             {provider.Rule{On: provider.Screening, Fault: provider.Decline}, 1, "status is declined, with gvb 1"},
+		"screening delivered":            {provider.Rule{}, 1, "status is pending"},
+		"payout delivered":               {provider.Rule{}, 2, "status is succeeded"},
+		"payout declined":                {provider.Rule{On: provider.Payout, Fault: provider.Decline}, 2, "status is pending"},
+		"released after a decline":       {provider.Rule{On: provider.Payout, Fault: provider.Decline}, 3, "status is declined, with gvb 1"},
+		"released after it was given up": {provider.Rule{On: provider.Payout, Fault: provider.Refuse}, 3, "status is failed, with gvb 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			d.Account(t, lambdatest.Tenant, "acct_1", 1000)
+			payout := d.waits("out-17")
+			if d.faults(); c.fault.Fault != "" {
+				d.faults(c.fault)
+			}
+			d.due(payout.Message(1))
+			d.endsWithoutRow(payments.EntryPayout, payout, c.last)
+			left, _ := d.compares(idemctl.ExitRefused)
+			if len(left.Accounts) != 1 || !strings.HasSuffix(left.Accounts[0].Rule, c.says) {
+				t.Errorf("%+v, want %q", left.Accounts, c.says)
+			}
+		})
+	}
+	t.Run("refund declined", func(t *testing.T) {
+		d := newDesk(t)
+		charge := d.pay("order-17", "card_ok")
+		d.deliver(charge.Message(1))
+		refund := d.post("/v1/payments/"+payments.EntryID(payments.EntryPayment, charge)+"/refunds", "back-17", `{"amount":100}`)
+		d.faults(provider.Rule{On: provider.Refund, Fault: provider.Decline})
+		d.endsWithoutRow(payments.EntryRefund, refund, 1)
+		left, _ := d.compares(idemctl.ExitRefused)
+		if len(left.Payments) != 1 || !strings.HasSuffix(left.Payments[0].Rule, "status is declined") {
+			t.Errorf("%+v", left.Payments)
+		}
+	})
+}
+
+// endsWithoutRow delivers the messages of an operation up to the last one that it keeps, beside the record as it was before. The row is gone.
+func (d *desk) endsWithoutRow(kind payments.EntryKind, operation idem.OperationID, last int) {
+	d.Helper()
+	records := d.Items(d.T, d.Idempotency)
+	for n := 1; n <= last; n++ {
+		d.deliver(operation.Message(n))
+	}
+	d.removes(d.Outbox, "id", string(operation.Message(last+1)))
+	for _, it := range records {
+		d.Put(d.T, d.Idempotency, it)
+	}
+	d.losesRow(kind, operation)
+}
+
 // What no message calls the provider for moves nothing, and takes its money again where it is made again: the account is corrected before.
 func TestAnAccountIsCorrectedByRowsThatLackWhatNothingMoves(t *testing.T) {
 	t.Setenv("DRIFT_GRACE", "1ms")
