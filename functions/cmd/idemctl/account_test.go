@@ -396,6 +396,22 @@ func TestAPayoutThatLostItsRowAndItsDebitIsDebitedOnce(t *testing.T) {
 	}
 }
 
+// docs/recovery.md "Fail-over to another Region": tables that were backed up one after the other may lack the row and the debit of a payout whose
+// record is older than the instant of another table. No later --from may leave that record out.
+func TestAPayoutWithoutItsRowIsFoundWhateverItsAgeWithoutFrom(t *testing.T) {
+	d := newDesk(t)
+	d.Account(t, lambdatest.Tenant, "acct_1", 1000)
+	d.losesRow(payments.EntryPayout, d.payOut("out-17"))
+	d.Account(t, lambdatest.Tenant, "acct_1", 1000) // as it was before
+	later := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	if hidden, _ := d.compares(idemctl.ExitOK, "--from", later); len(hidden.Accounts) != 0 {
+		t.Errorf("%+v, want --from to leave it out", hidden)
+	}
+	if left, _ := d.compares(idemctl.ExitRefused); len(left.Accounts) != 1 || left.Accounts[0].Code != codePayoutLost {
+		t.Errorf("%+v", left)
+	}
+}
+
 // A restore may bring back a payout's second message alone: that pays out, and the account keeps the debit. Its row can only be made by hand,
 // and is pending, whatever the provider has: the message ends it. As one that has failed it would give back what is paid out.
 func TestNoAccountIsCorrectedWhileALaterMessageOfAPayoutIsThere(t *testing.T) {

@@ -170,6 +170,19 @@ func TestARowIsEndedByHandOnlyWhileItIsPending(t *testing.T) {
 	}
 }
 
+// docs/recovery.md "Fail-over to another Region": a window that begins at the latest of the three backups hides what one of the others lacks.
+func TestAFailOverComparesFromTheEarliestBackupOn(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "recovery.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## Fail-over to another Region\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	if section = strings.Join(strings.Fields(section), " "); !strings.Contains(section, "earliest of the three backups") || !strings.Contains(section, "without `--from`") {
+		t.Error("the page does not say from when on it is compared")
+	}
+}
+
 // commandOf is the command of a line, without its arguments and the flags before it.
 func commandOf(args []string) string {
 	if args[0] == "--within" {
