@@ -183,6 +183,21 @@ func TestAFailOverComparesFromTheEarliestBackupOn(t *testing.T) {
 	}
 }
 
+// docs/operator.md "missing_here": an object that reached the provider after the cut-over may be of an operation from before it. What became of
+// the operation decides, and not when the object was made: before anything is refunded, it is made again.
+func TestAnObjectOfALostOperationIsMadeAgainBeforeItIsRefunded(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "operator.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n#### missing_here\n")
+	_, step, _ := strings.Cut(section, "\n4. ")
+	step, rest, _ := strings.Cut(step, "\n5. ")
+	if !strings.Contains(step, "missing restore --operation") || !strings.Contains(step, "idempotency.reserve.created") || !strings.HasPrefix(rest, "Otherwise refund it") {
+		t.Errorf("step 4 is %q", step)
+	}
+}
+
 // commandOf is the command of a line, without its arguments and the flags before it.
 func commandOf(args []string) string {
 	if args[0] == "--within" {
