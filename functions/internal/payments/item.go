@@ -32,7 +32,7 @@ const (
 	attrTo          = "to"
 	attrPartitions  = "col" // only of a collecting account
 	attrFoldedAt    = "fol" // epoch ms; only of a transfer to a collecting account
-	attrFoldedSum   = "fsm" // absent before the first fold, as is the count
+	attrFoldedSum   = "fsm" // absent before the first fold or comparison, as is the count
 	attrFoldedCount = "fct"
 	attrComparedTo  = "cmp" // epoch ms; only of a collecting account
 	attrMovedSum    = "mvs" // absent before the first movement, as is the count
