@@ -22,7 +22,7 @@ import (
 type compareAccounts struct {
 	Account string    `arg:"" optional:"" help:"Id of the account, or the first six characters of it, or more, where no other account of the tenant begins so. Default: all accounts and payments of all tenants, and the transfers that were answered and are not there."`
 	Tenant  string    `help:"The tenant that owns the account. Required with one."`
-	From    time.Time `help:"Without an account: look only at transfers that were asked for since, RFC 3339. Default: all that have a record."`
+	From    time.Time `help:"Without an account: look only at transfers, payouts and refunds that were asked for since, RFC 3339. Default: all that have a record."`
 	Correct bool      `help:"Put back the transfers that are not there, and correct the balances, and what was refunded, where they differ."`
 	idemctl.Reasoned
 }

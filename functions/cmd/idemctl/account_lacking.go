@@ -78,12 +78,16 @@ func (c *compareAccounts) rowless(d *idemctl.Desk, b books, lacks lacking) (trou
 }
 
 // byHand says what status a row has that a person writes. One that says that a payout has failed while the worker goes on with it would give
-// money back that leaves.
-func byHand(status payments.Status) string {
+// money back that leaves, and one that was not made says that its money is given back.
+func byHand(kind payments.EntryKind, status payments.Status) string {
 	if status == "" {
 		return ""
 	}
-	return fmt.Sprintf(". Written by hand its status is %s", status)
+	said := fmt.Sprintf(". Written by hand its status is %s", status)
+	if kind == payments.EntryPayout && (status == payments.StatusDeclined || status == payments.StatusFailed) {
+		said += ", with gvb 1"
+	}
+	return said
 }
 
 // addEntry notes a payout or a refund that is not among the rows.
@@ -93,7 +97,7 @@ func (l lacking) addEntry(lost payments.RowlessEntry) {
 	if lost.Trouble != nil {
 		because = unread(lost.Operation, string(lost.Kind), lost.ID)
 	}
-	because.rule += byHand(lost.Status)
+	because.rule += byHand(lost.Kind, lost.Status)
 	switch {
 	case refund && lost.Trouble != nil:
 		l.refunders[lost.Tenant] = because

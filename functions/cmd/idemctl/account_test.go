@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -395,6 +396,22 @@ func TestAPayoutThatLostItsRowAndItsDebitIsDebitedOnce(t *testing.T) {
 	}
 }
 
+// docs/recovery.md "Fail-over to another Region": tables that were backed up one after the other may lack the row and the debit of a payout whose
+// record is older than the instant of another table. No later --from may leave that record out.
+func TestAPayoutWithoutItsRowIsFoundWhateverItsAgeWithoutFrom(t *testing.T) {
+	d := newDesk(t)
+	d.Account(t, lambdatest.Tenant, "acct_1", 1000)
+	d.losesRow(payments.EntryPayout, d.payOut("out-17"))
+	d.Account(t, lambdatest.Tenant, "acct_1", 1000) // as it was before
+	later := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	if hidden, _ := d.compares(idemctl.ExitOK, "--from", later); len(hidden.Accounts) != 0 {
+		t.Errorf("%+v, want --from to leave it out", hidden)
+	}
+	if left, _ := d.compares(idemctl.ExitRefused); len(left.Accounts) != 1 || left.Accounts[0].Code != codePayoutLost {
+		t.Errorf("%+v", left)
+	}
+}
+
 // A restore may bring back a payout's second message alone: that pays out, and the account keeps the debit. Its row can only be made by hand,
 // and is pending, whatever the provider has: the message ends it. As one that has failed it would give back what is paid out.
 func TestNoAccountIsCorrectedWhileALaterMessageOfAPayoutIsThere(t *testing.T) {
@@ -424,6 +441,65 @@ func TestNoAccountIsCorrectedWhileALaterMessageOfAPayoutIsThere(t *testing.T) {
 	d.holds(lambdatest.Tenant, "acct_1", 500)
 }
 
+// docs/recovery.md "Write a row by hand": where all messages of a pending record have ended, the last one says what its row must be. Nobody has
+// to find that out by a rule.
+func TestTheLastMessageSaysWhatARowIsThatIsWrittenByHand(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault provider.Rule
+		// last is the last message that is there.
+		last int
+		says string
+	}{
+		"screening declined":             {provider.Rule{On: provider.Screening, Fault: provider.Decline}, 1, "status is declined, with gvb 1"},
+		"screening delivered":            {provider.Rule{}, 1, "status is pending"},
+		"payout delivered":               {provider.Rule{}, 2, "status is succeeded"},
+		"payout declined":                {provider.Rule{On: provider.Payout, Fault: provider.Decline}, 2, "status is pending"},
+		"released after a decline":       {provider.Rule{On: provider.Payout, Fault: provider.Decline}, 3, "status is declined, with gvb 1"},
+		"released after it was given up": {provider.Rule{On: provider.Payout, Fault: provider.Refuse}, 3, "status is failed, with gvb 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			d.Account(t, lambdatest.Tenant, "acct_1", 1000)
+			payout := d.waits("out-17")
+			if d.faults(); c.fault.Fault != "" {
+				d.faults(c.fault)
+			}
+			d.due(payout.Message(1))
+			d.endsWithoutRow(payments.EntryPayout, payout, c.last)
+			left, _ := d.compares(idemctl.ExitRefused)
+			if len(left.Accounts) != 1 || !strings.HasSuffix(left.Accounts[0].Rule, c.says) {
+				t.Errorf("%+v, want %q", left.Accounts, c.says)
+			}
+		})
+	}
+	t.Run("refund declined", func(t *testing.T) {
+		d := newDesk(t)
+		charge := d.pay("order-17", "card_ok")
+		d.deliver(charge.Message(1))
+		refund := d.post("/v1/payments/"+payments.EntryID(payments.EntryPayment, charge)+"/refunds", "back-17", `{"amount":100}`)
+		d.faults(provider.Rule{On: provider.Refund, Fault: provider.Decline})
+		d.endsWithoutRow(payments.EntryRefund, refund, 1)
+		left, _ := d.compares(idemctl.ExitRefused)
+		if len(left.Payments) != 1 || !strings.HasSuffix(left.Payments[0].Rule, "status is declined") {
+			t.Errorf("%+v", left.Payments)
+		}
+	})
+}
+
+// endsWithoutRow delivers the messages of an operation up to the last one that it keeps, beside the record as it was before. The row is gone.
+func (d *desk) endsWithoutRow(kind payments.EntryKind, operation idem.OperationID, last int) {
+	d.Helper()
+	records := d.Items(d.T, d.Idempotency)
+	for n := 1; n <= last; n++ {
+		d.deliver(operation.Message(n))
+	}
+	d.removes(d.Outbox, "id", string(operation.Message(last+1)))
+	for _, it := range records {
+		d.Put(d.T, d.Idempotency, it)
+	}
+	d.losesRow(kind, operation)
+}
+
 // What no message calls the provider for moves nothing, and takes its money again where it is made again: the account is corrected before.
 func TestAnAccountIsCorrectedByRowsThatLackWhatNothingMoves(t *testing.T) {
 	t.Setenv("DRIFT_GRACE", "1ms")
@@ -441,6 +517,28 @@ func TestAnAccountIsCorrectedByRowsThatLackWhatNothingMoves(t *testing.T) {
 	d.holds(lambdatest.Tenant, "acct_1", 0)
 	d.compares(idemctl.ExitOK, "--correct", "--write")
 	d.holds(lambdatest.Tenant, "acct_1", 0)
+}
+
+// docs/recovery.md "End a row by hand": a payout that was not made is ended by its row alone, as failed and given back. The comparison gives
+// its account the money back, once.
+func TestAPayoutThatIsEndedByHandIsGivenBackOnce(t *testing.T) {
+	d := newDesk(t)
+	d.Account(t, lambdatest.Tenant, "acct_1", 1000)
+	payout := d.waits("out-17")
+	pk, _ := payments.EntryOf(payments.EntryPayout, lambdatest.Tenant, payout)
+	_, err := d.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName: &d.Payments, Key: map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: pk}},
+		UpdateExpression: aws.String("SET st = :ended, gvb = :one"), ConditionExpression: aws.String("st = :pending"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":ended": &types.AttributeValueMemberS{Value: "failed"}, ":pending": &types.AttributeValueMemberS{Value: "pending"}, ":one": &types.AttributeValueMemberN{Value: "1"},
+		},
+	})
+	d.ok(err)
+	d.holds(lambdatest.Tenant, "acct_1", 500)
+	for range 2 {
+		d.compares(idemctl.ExitOK, "acct_1", "--tenant", lambdatest.Tenant, "--correct", "--write")
+		d.holds(lambdatest.Tenant, "acct_1", 1000)
+	}
 }
 
 // Where a payout's or a refund's answer can't be read nobody knows what it is of: nothing of its tenant is corrected, and all of another one.

@@ -142,6 +142,62 @@ func TestARowIsWrittenByHandOnlyWhereItIsNotThere(t *testing.T) {
 	}
 }
 
+// docs/recovery.md "End a row by hand": a row is ended only while it is pending, so that no end is written over the worker's. A balance that is
+// changed by hand is in no total, and the comparison would change it once more.
+func TestARowIsEndedByHandOnlyWhileItIsPending(t *testing.T) {
+	root := filepath.Join("..", "..", "..", "docs")
+	text, err := os.ReadFile(filepath.Join(root, "recovery.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n### End a row by hand\n")
+	section, _, _ = strings.Cut(section, "\n### ")
+	lines := regexp.MustCompile(`aws dynamodb update-item(?:.*\\\n)*.*`).FindAllString(section, -1)
+	if len(lines) == 0 {
+		t.Error("the page has no command that ends a row")
+	}
+	for _, line := range lines {
+		if !strings.Contains(line, "--condition-expression 'st = :pending'") || regexp.MustCompile(`\b(bal|rfd)\b`).MatchString(line) {
+			t.Errorf("%s\nwrites over an end, or changes a sum", line)
+		}
+	}
+	manual, err := os.ReadFile(filepath.Join(root, "operator.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(manual), "](recovery.md#end-a-row-by-hand)"); n < 3 {
+		t.Errorf("%d runbooks of operator.md lead to it, want those of erased keys, of a settlement that fails, and of a state that differs", n)
+	}
+}
+
+// docs/recovery.md "Fail-over to another Region": a window that begins at the latest of the three backups hides what one of the others lacks.
+func TestAFailOverComparesFromTheEarliestBackupOn(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "recovery.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## Fail-over to another Region\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	if section = strings.Join(strings.Fields(section), " "); !strings.Contains(section, "earliest of the three backups") || !strings.Contains(section, "without `--from`") {
+		t.Error("the page does not say from when on it is compared")
+	}
+}
+
+// docs/operator.md "missing_here": an object that reached the provider after the cut-over may be of an operation from before it. What became of
+// the operation decides, and not when the object was made: before anything is refunded, it is made again.
+func TestAnObjectOfALostOperationIsMadeAgainBeforeItIsRefunded(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "operator.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n#### missing_here\n")
+	_, step, _ := strings.Cut(section, "\n4. ")
+	step, rest, _ := strings.Cut(step, "\n5. ")
+	if !strings.Contains(step, "missing restore --operation") || !strings.Contains(step, "idempotency.reserve.created") || !strings.HasPrefix(rest, "Otherwise refund it") {
+		t.Errorf("step 4 is %q", step)
+	}
+}
+
 // commandOf is the command of a line, without its arguments and the flags before it.
 func commandOf(args []string) string {
 	if args[0] == "--within" {

@@ -93,9 +93,6 @@ func (a Account) incoming(listed item, rows map[string]item, partition int) (*Tr
 	if transfer.Partition != partition {
 		return nil, nil
 	}
-	if pk != transferKey(transfer.Tenant, transfer.ID) {
-		return nil, fmt.Errorf("%w: the row %s has the key of another row", ErrUnfoldable, pk)
-	}
 	return transfer, a.admits(*transfer)
 }
 

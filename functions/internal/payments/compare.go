@@ -153,20 +153,23 @@ var errComparedBeside = errors.New("payments: it was compared by somebody else a
 // Compared gives an account the totals that its rows add up to, corrects its balance by the difference, and lets it be folded again after
 // the loss. A repetition, after a lost reply or beside another operator's, changes nothing twice: the account has the name of its last
 // comparison, and this one is written only where that is still the one that was read. The totals alone would not do: a comparison takes
-// them back, and money that moves after it may make them what they were.
+// them back, and money that moves after it may make them what they were. An account that does not collect has its folded total written too: one
+// that collected may have been made again without that, and a row that is written by hand may say that it was folded.
 func (t Table) Compared(ctx context.Context, a Account, rows Totals, lost time.Time, comparison string) error {
-	set := "SET bal = bal + :lacks, " + attrMovedSum + " = :sum, " + attrMovedCount + " = :count, " + attrComparison + " = :comparison"
-	admitted := "bal >= :least AND " + sameTotal(attrMovedSum, attrMovedCount, ":seenSum", ":seenCount")
+	set := "SET bal = bal + :lacks, " + attrMovedSum + " = :sum, " + attrMovedCount + " = :count, " +
+		attrFoldedSum + " = :folded, " + attrFoldedCount + " = :transfers, " + attrComparison + " = :comparison"
+	admitted := "bal >= :least AND " + sameTotal(attrMovedSum, attrMovedCount, ":seenSum", ":seenCount") +
+		" AND " + sameTotal(attrFoldedSum, attrFoldedCount, ":seenFolded", ":seenTransfers")
 	lacks := a.Totals().Lacks(rows)
 	values := item{
-		":lacks": num(lacks), ":least": num(max(0, -lacks)), ":sum": num(rows.Moved.Amount), ":count": num(rows.Moved.Movements),
-		":seenSum": num(a.Moved.Amount), ":seenCount": num(a.Moved.Movements), ":zero": num(0), ":comparison": str(comparison),
+		":lacks": num(lacks), ":least": num(max(0, -lacks)), ":zero": num(0), ":comparison": str(comparison),
+		":sum": num(rows.Moved.Amount), ":count": num(rows.Moved.Movements), ":seenSum": num(a.Moved.Amount), ":seenCount": num(a.Moved.Movements),
+		":folded": num(rows.Folded.Amount), ":transfers": num(rows.Folded.Transfers),
+		":seenFolded": num(a.Folded.Amount), ":seenTransfers": num(a.Folded.Transfers),
 	}
 	if a.Collects() {
-		set += ", " + attrFoldedSum + " = :folded, " + attrFoldedCount + " = :transfers, " + attrComparedTo + " = :lost"
-		admitted += " AND " + attrComparedTo + " = :compared AND " + sameTotal(attrFoldedSum, attrFoldedCount, ":seenFolded", ":seenTransfers")
-		values[":folded"], values[":transfers"] = num(rows.Folded.Amount), num(rows.Folded.Transfers)
-		values[":seenFolded"], values[":seenTransfers"] = num(a.Folded.Amount), num(a.Folded.Transfers)
+		set += ", " + attrComparedTo + " = :lost"
+		admitted += " AND " + attrComparedTo + " = :compared"
 		values[":compared"], values[":lost"] = num(a.ComparedTo.UnixMilli()), num(later(a.ComparedTo, lost).UnixMilli())
 	} else {
 		admitted += " AND attribute_not_exists(" + attrPartitions + ")"

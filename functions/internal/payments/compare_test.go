@@ -214,6 +214,27 @@ func TestWhateverPartOfATransactionIsThereBalancesFollowTheRows(t *testing.T) {
 	}
 }
 
+// docs/recovery.md "Compare the balances": a row may say that it was folded into an account that does not collect, as one that is written by
+// hand, or after an account that collected was made again. It is credited once, and never again by a repetition.
+func TestAFoldedTransferIsCreditedOnceWhereItsReceiverDoesNotCollect(t *testing.T) {
+	b := newBooks(t)
+	b.post(tenantA, "/v1/transfers", "k", transfer("acct_1", "acct_2", 500)).want(201)
+	before := b.balance(tenantA, "acct_2")
+	pk := "transfer#" + tenantA + "/tr_hand"
+	b.put(pk, map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: pk}, "tn": &types.AttributeValueMemberS{Value: tenantA}, "id": &types.AttributeValueMemberS{Value: "tr_hand"},
+		"frm": &types.AttributeValueMemberS{Value: "acct_1"}, "to": &types.AttributeValueMemberS{Value: "acct_2"}, "cur": &types.AttributeValueMemberS{Value: "EUR"},
+		"amt": number(123), "ca": number(noon.UnixMilli()), "cnt": number(1), "fol": number(noon.UnixMilli()),
+	})
+	for range 3 {
+		b.compare()
+		if got := b.balance(tenantA, "acct_2"); got != before+123 {
+			t.Errorf("%d, want %d", got, before+123)
+		}
+	}
+	b.agrees()
+}
+
 // A transaction of a release before the totals, or of one that is rolled back to, is in no total and has no mark. One payout may be begun
 // by the one and given back by the other.
 func TestRowsOfAReleaseBeforeTheTotalsAreNotCounted(t *testing.T) {
@@ -336,6 +357,23 @@ func TestWhateverPartOfARefundIsThereItsPaymentFollowsTheRows(t *testing.T) {
 			}
 		})
 	}
+}
+
+// docs/recovery.md "End a row by hand": nothing is refunded of a payment that somebody has ended without the provider's reference, because the
+// provider could not be told of which charge.
+func TestNothingIsRefundedOfAPaymentWithoutAReference(t *testing.T) {
+	b := newBooks(t)
+	p := b.paid("k", "card_ok")
+	pk := "payment#" + tenantA + "/" + p.ID
+	row := b.items()[pk]
+	reference := row["prv"]
+	delete(row, "prv")
+	b.put(pk, row)
+	b.giveBack("r", p.ID, 500).want(500)
+	b.refunded(p.ID, 0)
+	row["prv"] = reference
+	b.put(pk, row)
+	b.giveBack("r", p.ID, 500).want(202)
 }
 
 // givenBack asks for a refund of 500, if that was not done, and delivers its message.

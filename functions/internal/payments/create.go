@@ -2,6 +2,7 @@ package payments
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -76,6 +77,8 @@ func createRefund(ctx context.Context, ledger Ledger, tx *idem.Tx, payment strin
 		return idem.Response{}, reject(notFound("payment"))
 	case p.Status != StatusSucceeded:
 		return idem.Response{}, reject(paymentNotRefundable())
+	case p.ProviderReference == "": // somebody has ended its row by hand, and the provider can't be told of which charge
+		return idem.Response{}, fmt.Errorf("payments: %s has succeeded without the provider's reference", p.ID)
 	}
 	r := Refund{
 		Tenant: p.Tenant, ID: entityID(refundPrefix, tx.OperationID()), Payment: p.ID, Status: StatusPending, Amount: req.amount,

@@ -32,7 +32,7 @@ const (
 	attrTo          = "to"
 	attrPartitions  = "col" // only of a collecting account
 	attrFoldedAt    = "fol" // epoch ms; only of a transfer to a collecting account
-	attrFoldedSum   = "fsm" // absent before the first fold, as is the count
+	attrFoldedSum   = "fsm" // absent before the first fold or comparison, as is the count
 	attrFoldedCount = "fct"
 	attrComparedTo  = "cmp" // epoch ms; only of a collecting account
 	attrMovedSum    = "mvs" // absent before the first movement, as is the count
@@ -247,6 +247,22 @@ func (d *decoder) has(name string) bool {
 	return ok
 }
 
+// mark says whether there is a mark, which is 1 where it is there.
+func (d *decoder) mark(name string) bool {
+	there := d.has(name)
+	if there && d.num(name) != 1 {
+		d.fail(name)
+	}
+	return there
+}
+
+// owns fails where the row's tenant and id are not those of its key, as in a copy of another row: it would move another account's money.
+func (d *decoder) owns(pk string) {
+	if d.str(attrKey) != pk {
+		d.fail(attrKey)
+	}
+}
+
 // numOrZero reads a number that may be absent.
 func (d *decoder) numOrZero(name string) int64 {
 	if !d.has(name) {
@@ -269,6 +285,7 @@ func decodePayment(it item) (*Payment, error) {
 		ProviderReference: d.str(attrProvider), Refunded: d.numOrZero(attrRefunded), Message: idem.MessageID(d.str(attrMessage)),
 		CreatedAt: time.UnixMilli(d.num(attrCreatedAt)).UTC(), Comparison: d.str(attrComparison),
 	}
+	d.owns(paymentKey(p.Tenant, p.ID))
 	return p, d.err
 }
 
@@ -279,6 +296,7 @@ func decodeRefund(it item) (*Refund, error) {
 		Currency: d.str(attrCurrency), ProviderReference: d.str(attrProvider), Message: idem.MessageID(d.str(attrMessage)),
 		CreatedAt: time.UnixMilli(d.num(attrCreatedAt)).UTC(),
 	}
+	d.owns(refundKey(r.Tenant, r.ID))
 	return r, d.err
 }
 
@@ -288,14 +306,19 @@ func decodePayout(it item) (*Payout, error) {
 		Tenant: d.str(attrTenant), ID: d.str(attrID), Status: Status(d.str(attrStatus)), From: d.str(attrFrom), Amount: d.num(attrAmount),
 		Currency: d.str(attrCurrency), Destination: d.str(attrDestination), ProviderReference: d.str(attrProvider),
 		Message: idem.MessageID(d.str(attrMessage)), CreatedAt: time.UnixMilli(d.num(attrCreatedAt)).UTC(),
-		Counted: d.has(attrCounted), GivenBack: d.has(attrGivenBack),
+		Counted: d.mark(attrCounted), GivenBack: d.mark(attrGivenBack),
 	}
+	if p.GivenBack && p.Status != StatusFailed && p.Status != StatusDeclined { // as one that was set back to pending: it would be paid out, too
+		d.fail(attrGivenBack)
+	}
+	d.owns(payoutKey(p.Tenant, p.ID))
 	return p, d.err
 }
 
 func decodeAccount(it item) (*Account, error) {
 	d := &decoder{item: it}
 	a := &Account{Tenant: d.str(attrTenant), ID: d.str(attrID), Currency: d.str(attrCurrency), Balance: d.num(attrBalance)}
+	d.owns(accountKey(a.Tenant, a.ID))
 	if a.Partitions = int(d.numOrZero(attrPartitions)); a.Partitions < 0 || a.Partitions > PartitionsMax {
 		d.fail(attrPartitions)
 	}
@@ -313,8 +336,9 @@ func decodeTransfer(it item) (*Transfer, error) {
 	t := &Transfer{
 		Tenant: d.str(attrTenant), ID: d.str(attrID), From: d.str(attrFrom), To: d.str(attrTo), Amount: d.num(attrAmount),
 		Currency: d.str(attrCurrency), CreatedAt: time.UnixMilli(d.num(attrCreatedAt)).UTC(),
-		Counted: d.has(attrCounted), Folded: d.has(attrFoldedAt),
+		Counted: d.mark(attrCounted), Folded: d.has(attrFoldedAt),
 	}
+	d.owns(transferKey(t.Tenant, t.ID))
 	if waits := d.str(table.Hour); waits != "" {
 		if t.Partition = partitionIn(waits); waits != incomingPartition(t.Tenant, t.To, t.Partition) {
 			d.fail(table.Hour)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -57,6 +58,57 @@ func TestTableRefusesMalformedRows(t *testing.T) {
 		t.Errorf("an account is read as the payout %+v", p)
 	}
 }
+
+// docs/recovery.md "Compare the balances": a row counts for the tenant and the id in its key. One that says another one's, as a copy of another
+// row does, ends the comparison with its name: it would pay one account twice, and take the money off the other.
+func TestTableRefusesRowsThatSayTheyAreOthers(t *testing.T) {
+	b := newBooks(t)
+	for row, fields := range map[string]map[string]types.AttributeValue{
+		"account": {"bal": number(7)},
+		"payment": {"st": text("pending"), "amt": number(500), "rfd": number(500), "ca": number(1)},
+		"refund":  {"st": text("pending"), "amt": number(500), "pay": text("pay_1"), "ca": number(1)},
+		"payout":  {"st": text("failed"), "amt": number(500), "frm": text("acct_1"), "ca": number(1), "cnt": number(1), "gvb": number(1)},
+		"transfer": {
+			"amt": number(500), "frm": text("acct_1"), "to": text("acct_2"), "ca": number(1), "cnt": number(1),
+		},
+	} {
+		for what, change := range map[string]func(map[string]types.AttributeValue){
+			"its own":                     nil,
+			"no tenant":                   func(it map[string]types.AttributeValue) { delete(it, "tn") },
+			"no id":                       func(it map[string]types.AttributeValue) { delete(it, "id") },
+			"another tenant":              func(it map[string]types.AttributeValue) { it["tn"] = text(tenantB) },
+			"another id":                  func(it map[string]types.AttributeValue) { it["id"] = text("other") },
+			"a mark of 0":                 func(it map[string]types.AttributeValue) { it["cnt"] = number(0) },
+			"a mark of text":              func(it map[string]types.AttributeValue) { it["gvb"] = text("1") },
+			"a mark of what is under way": func(it map[string]types.AttributeValue) { it["st"] = text("pending") },
+			"a mark of what was made":     func(it map[string]types.AttributeValue) { it["st"] = text("succeeded") },
+		} {
+			if strings.HasPrefix(what, "a mark of") && row != "payout" {
+				continue
+			}
+			pk := row + "#" + tenantA + "/own"
+			it := maps.Clone(fields)
+			it["pk"], it["tn"], it["id"], it["cur"] = text(pk), text(tenantA), text("own"), text("EUR")
+			if change != nil {
+				change(it)
+			}
+			b.put(pk, it)
+			_, accounts := b.Accounts(t.Context())
+			_, rows := b.Rows(t.Context())
+			_, refunds := b.RefundSums(t.Context())
+			err := errors.Join(accounts, rows, refunds)
+			if change == nil && err != nil {
+				t.Errorf("%s: %v", row, err)
+			}
+			if change != nil && (err == nil || !strings.Contains(err.Error(), "malformed attribute") || !strings.Contains(err.Error(), pk)) {
+				t.Errorf("%s with %s: %v, want it to be named", row, what, err)
+			}
+			b.put(pk, nil)
+		}
+	}
+}
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
 // Trouble with the store is told from an absent row, and says when to come again.
 func TestTableWhileItIsDown(t *testing.T) {

@@ -242,7 +242,7 @@ func (r Restorer) before(ctx context.Context, at time.Time) error {
 	case err != nil:
 		return fmt.Errorf("payments: read RefuseBefore: %w", err)
 	case !at.Before(before):
-		return &ByHandError{CodeNotLost, fmt.Sprintf("it was made at %s, and records are lost up to %s only: the client may be sending it now", instant(at), instant(before))}
+		return &ByHandError{CodeNotLost, fmt.Sprintf("it was made at %s, and records are lost up to %s only: the client may be sending it now, unless its log line idempotency.reserve.created is older than that", instant(at), instant(before))}
 	}
 	return nil
 }

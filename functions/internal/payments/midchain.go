@@ -59,22 +59,7 @@ func (r Restorer) after(ctx context.Context, last storage.Message, objects []Sho
 
 // nextAfter is the message that the settlement of an ended one inserted.
 func nextAfter(last storage.Message) (step, error) {
-	var outcome outbox.Outcome = outbox.NotExecuted{}
-	switch last.State {
-	case storage.MessageDelivered:
-		outcome = outbox.Delivered{Reference: last.Reference}
-	case storage.MessageDeclined:
-		outcome = outbox.Declined{Reference: last.Reference}
-	default: // cancelled
-	}
-	var settled outbox.Settlement
-	var err error
-	switch last.Topic {
-	case TopicScreenings:
-		settled, err = settleScreening(last, outcome)
-	case TopicPayouts, TopicLegacyPayouts:
-		settled, err = settlePayout(last, outcome)
-	}
+	settled, err := settledBy(last)
 	switch {
 	case err != nil:
 		return step{}, &ByHandError{CodePartlyThere, fmt.Sprintf("what followed its message %s is not there, and can't be made again (%v): inspect it", last.ID, err)}
@@ -82,6 +67,45 @@ func nextAfter(last storage.Message) (step, error) {
 		return step{}, &ByHandError{CodePartlyThere, fmt.Sprintf("its message %s has ended the operation, and no record has its answer: inspect it", last.ID)}
 	}
 	return step{topic: settled.Next.Topic, payload: settled.Next.Payload, state: storage.MessagePending, undoes: settled.Next.Undoes}, nil
+}
+
+// settledBy is what the settlement of a message that has ended has written.
+func settledBy(ended storage.Message) (outbox.Settlement, error) {
+	var outcome outbox.Outcome = outbox.NotExecuted{}
+	switch ended.State {
+	case storage.MessageDelivered:
+		outcome = outbox.Delivered{Reference: ended.Reference}
+	case storage.MessageDeclined:
+		outcome = outbox.Declined{Reference: ended.Reference}
+	default: // cancelled
+	}
+	for _, e := range effects() {
+		if e.topic == ended.Topic {
+			return e.settle(ended, outcome)
+		}
+	}
+	return outbox.Settlement{}, fmt.Errorf("payments: nothing settles the topic %q", ended.Topic)
+}
+
+// statusAfter is what the settlement of a message that has ended has made of its payout's or refund's row; pending where it went on. It is
+// empty where nobody can tell.
+func statusAfter(ended storage.Message) Status {
+	settled, err := settledBy(ended)
+	switch {
+	case err != nil:
+		return ""
+	case settled.Next != nil:
+		return StatusPending
+	}
+	for _, w := range settled.Writes {
+		switch w := w.(type) {
+		case FinishPayout:
+			return w.Status
+		case FinishRefund:
+			return w.Status
+		}
+	}
+	return ""
 }
 
 // goOn refuses what must not be executed by what the provider shows: the message says that the destination passed. Where the provider was

@@ -68,7 +68,7 @@ func (r Restorer) fromMessages(ctx context.Context, first storage.Message, objec
 	case err != nil:
 		return storage.Commit{}, err
 	case !torn || last == nil:
-		return storage.Commit{}, &ByHandError{CodePartlyThere, "its record is not there, and its messages have ended since the loss, so that nothing can be settled: its row says whether it has ended, and one that is pending is ended by hand"}
+		return storage.Commit{}, &ByHandError{CodePartlyThere, "its record is not there, and its messages have ended since the loss, so that nothing can be settled: its row says whether it has ended, and one that is pending is ended by hand, as docs/recovery.md says"}
 	}
 	b, err := r.after(ctx, *last, objects, told)
 	if err != nil {

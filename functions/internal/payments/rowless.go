@@ -31,7 +31,7 @@ type RowlessEntry struct {
 	Kind      EntryKind
 	// ID is the row's. Of is the account that a payout was taken from, or the payment that a refund gives back.
 	ID, Of string
-	// Status is what the row must say; empty where only the last of its messages says it.
+	// Status is what the row must say; empty where only the last of its messages says it, and nobody can read that.
 	Status  Status
 	Trouble error
 }
@@ -75,30 +75,32 @@ func (r Rowless) moves(ctx context.Context, recordKey storage.RecordKey, entry *
 	if wasMade(*record) {
 		entry.Status = StatusSucceeded
 	} else {
-		called, waits, err := r.called(ctx, record.OperationID)
+		called, status, err := r.called(ctx, record.OperationID)
 		if entry.Trouble = err; err != nil || !called {
 			return err != nil, nil
 		}
-		if waits { // its end demands a pending row, whatever the provider has by now
-			entry.Status = StatusPending
-		}
+		entry.Status = status
 	}
 	entry.Of, entry.Trouble = r.of(ctx, *record)
 	return true, nil
 }
 
-// called says whether a message of the operation is there, and whether one of them has not ended.
-func (r Rowless) called(ctx context.Context, operation idem.OperationID) (called, waits bool, err error) {
+// called says whether a message of the operation is there, and what its row must say by the last one.
+func (r Rowless) called(ctx context.Context, operation idem.OperationID) (called bool, status Status, err error) {
+	waits := false
 	for n := 1; n <= outbox.ChainMax; n++ {
 		m, err := r.Messages.Message(ctx, operation.Message(n))
 		if err != nil {
-			return false, false, fmt.Errorf("payments: read message: %w", err)
+			return false, "", fmt.Errorf("payments: read message: %w", err)
 		}
 		if m != nil {
-			called, waits = true, waits || !m.State.Final()
+			called, waits, status = true, waits || !m.State.Final(), statusAfter(*m)
 		}
 	}
-	return called, waits, nil
+	if waits { // its end demands a pending row, whatever the provider has by now
+		status = StatusPending
+	}
+	return called, status, nil
 }
 
 // of is the account or the payment that the record's answer names.

@@ -74,6 +74,26 @@ func TestSettlementsAreTheSameEachTime(t *testing.T) {
 	}
 }
 
+// docs/recovery.md "Write a row by hand": what was cancelled was not made; what can't be read, or ends no row, says nothing.
+func TestAMessageThatHasEndedSaysWhatItsRowIs(t *testing.T) {
+	for topic, want := range map[string]Status{
+		TopicRefunds: StatusFailed, TopicScreenings: StatusFailed, TopicPayouts: StatusPending, TopicReleases: "", TopicCharges: "", "another": "",
+	} {
+		m := storage.Message{Topic: topic}
+		if topic != "another" {
+			m = contractedMessage(t, topic)
+		}
+		m.Topic, m.State = topic, storage.MessageCancelled
+		if got := statusAfter(m); got != want {
+			t.Errorf("%s cancelled: %q, want %q", topic, got, want)
+		}
+		m.Payload, m.State = []byte("sealed"), storage.MessageDelivered
+		if got := statusAfter(m); got != "" {
+			t.Errorf("%s unreadable: %q", topic, got)
+		}
+	}
+}
+
 // A message is followed by one that knows all that its settlement needs: nothing is read to settle it.
 func TestAPayoutsChainGoesOnWithAllThatItKnows(t *testing.T) {
 	notExecuted := toRelease
