@@ -13,7 +13,7 @@ import (
 )
 
 // ErrUnsettled: the evidence could not be settled. The message keeps it: one that is evidenced is settled by the sweep, one
-// that is dead waits for an operator.
+// that is dead, or that keeps a decline in doubt ([outbox.Topics.Doubted]), waits for an operator.
 var ErrUnsettled = errors.New("operator: the evidence is stored in the message, but could not be settled: the log has the cause")
 
 // Resolve ends a message that is unknown, evidenced or dead with evidence, which is [outbox.Delivered] or [outbox.Declined], as its

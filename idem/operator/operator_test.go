@@ -408,6 +408,25 @@ func TestStoryJudgesEveryMessage(t *testing.T) {
 	}
 }
 
+// A decline that is kept from before a loss of data settles nothing by itself, where the provider would have executed each attempt.
+func TestADeclineFromBeforeALossIsResolved(t *testing.T) {
+	for topic, want := range map[string]string{
+		topicName: "wait: its evidence (declined) is settled", keylessName: "resolve: it keeps a decline, which may be about one attempt of several",
+	} {
+		w := newWorld(t)
+		m := w.message("acme", func(m *storage.Message) {
+			dead(m)
+			m.State, m.KeptDeclined, m.Topic = storage.MessageEvidenced, &storage.Kept{}, topic
+		})
+		_, err := w.store.SetRefuseBefore(t.Context(), noon.Add(time.Hour))
+		w.ok(err)
+		story, err := w.desk.Inspect(t.Context(), string(m.ID))
+		if err != nil || len(story.Next) != 1 || !strings.HasPrefix(story.Next[0], want) {
+			t.Errorf("%q, %v, want %q", story.Next, err, want)
+		}
+	}
+}
+
 // What was seen is a revision: whoever writes the row makes it another, whatever they change.
 func TestWhatWasSeenIsTheRowsRevision(t *testing.T) {
 	w := newWorld(t)

@@ -143,6 +143,9 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 		}
 		return next
 	case storage.MessageEvidenced:
+		if d.cfg.Topics.Doubted(m, lost) {
+			return []Step{step("resolve", "it keeps a decline, which may be about one attempt of several, because data from before %s may have been lost: nothing settles it by itself. Say what the provider's books have", lost)}
+		}
 		return []Step{step("wait", "its evidence (%s) is settled from %s on, by the sweep at the latest; the log says why it could not be before", strings.Join(keptBy(m), ", "), outbox.Due(m))}
 	case storage.MessageUnknown:
 		var next []Step

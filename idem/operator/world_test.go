@@ -20,7 +20,7 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-const topicName = "payments.charges"
+const topicName, keylessName = "payments.charges", "payments.legacy"
 
 // auditLog is an audit log in memory that fails on request.
 type auditLog struct {
@@ -93,7 +93,7 @@ func newWorld(t *testing.T) *world {
 	w.engine, err = idem.New(w.store, idem.Config{Now: clock, Random: w.mint.Random})
 	w.ok(err)
 	w.queue = memqueue.New(clock)
-	topics, err := outbox.NewTopics(outbox.Config{Now: clock, Random: w.mint.Random}, outbox.Topic{
+	charges := outbox.Topic{
 		Name: topicName, Call: func(context.Context, storage.Message) outbox.Outcome { return outbox.NotExecuted{} },
 		Probe: func(context.Context, storage.Message) outbox.Finding { return w.finding },
 		Settle: func(_ storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
@@ -101,7 +101,10 @@ func newWorld(t *testing.T) *world {
 			return outbox.Settlement{Response: idem.Response{Status: status}}, nil
 		},
 		Keys: outbox.Keys{Honoured: true, Retention: time.Hour},
-	})
+	}
+	keyless := charges
+	keyless.Name, keyless.Keys = keylessName, outbox.Keys{}
+	topics, err := outbox.NewTopics(outbox.Config{Now: clock, Random: w.mint.Random}, charges, keyless)
 	w.ok(err)
 	w.cfg = operator.Config{
 		Store: w.store, Engine: w.engine, Topics: topics, WakeUps: w.queue, DeadLetters: w.queue, Audit: w.audit,

@@ -162,7 +162,7 @@ func (x *delivery) run(ctx context.Context) (protocol.Say, error) {
 func (x *delivery) heedLoss(ctx context.Context) error {
 	before, err := x.loss.At(ctx)
 	if err == nil {
-		x.refuseBefore = before
+		x.refuseBefore, x.unread = before, nil
 		x.heed()
 	}
 	return err
@@ -187,28 +187,25 @@ func (x *delivery) heedFirst(ctx context.Context, in protocol.Input) error {
 		reading, cancel = context.WithTimeout(reading, left/4)
 		defer cancel()
 	}
-	x.unread = x.heedLoss(reading)
-	switch {
-	case x.unread == nil:
-	case fromOutside(x.machine.Errand):
+	if x.unread = x.heedLoss(reading); fromOutside(x.machine.Errand) {
 		return x.unread
-	case in.Outcome == protocol.OutDeclined, x.machine.Asked == protocol.AskDeclined: // as if all had been lost: a person or a probe decides
-		x.config.Topic.RefuseBefore = max(x.config.Topic.RefuseBefore, in.Now)
 	}
 	return nil
 }
 
 // heedsAgain says that what was lost since the message was judged counts, because this process may have been frozen in its call, or in the
 // topic's Settle. Another one may have settled the message, and called the next: that counts where the delivery ends what was not executed,
-// or goes on with the chain. So does an attempt that followed a call which outlived its claim, unless the provider has executed that one.
+// or goes on with the chain. So does an attempt that followed a call which outlived its claim, unless the provider has executed that one, and
+// one that a webhook's decline is not about. A person decides about what they saw.
 func (x *delivery) heedsAgain(in protocol.Input) bool {
-	asked, overdue := x.machine.Asked, x.machine.Overdue(in.Now, &x.config)
+	d := x.machine
+	late := d.Overdue(in.Now, &x.config) && (d.Errand == protocol.Wake || d.Errand == protocol.Carry || d.Errand == protocol.Tidings)
 	switch in.What {
 	case protocol.Called:
-		return overdue && in.Outcome != protocol.OutDelivered
+		return late && in.Outcome != protocol.OutDelivered
 	case protocol.Answered:
-		declined := asked == protocol.AskDeclined && !x.config.Topic.KeysHonoured
-		return in.Meant.Continues || asked == protocol.AskNotExecuted || overdue && declined
+		declined := d.Asked == protocol.AskDeclined && !x.config.Topic.KeysHonoured
+		return in.Meant.Continues || d.Asked == protocol.AskNotExecuted || late && declined
 	case protocol.Begin, protocol.Replied, protocol.Probed, protocol.Alerted, protocol.Admitted, protocol.TurnedAway, protocol.HandlerEnded, protocol.Woke:
 	}
 	return false
@@ -376,9 +373,10 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 	return in, nil
 }
 
-// ends says that a write goes on with the chain, or ends what was not executed: nobody may who does not know what was lost.
+// ends says that a write goes on with the chain, or ends what was not executed, or was declined: nobody may who does not know what was lost.
 func ends(s protocol.Step, w protocol.Write) bool {
-	return w.Next.State != protocol.NoMessage || s == protocol.Failing || s == protocol.Writing && w.Msg.State == protocol.Dead
+	declines := s == protocol.Settling && w.Msg.State == protocol.Declined
+	return w.Next.State != protocol.NoMessage || s == protocol.Failing || declines || s == protocol.Writing && w.Msg.State == protocol.Dead
 }
 
 // rest pauses before a write is sent again, not past until.

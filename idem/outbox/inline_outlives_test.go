@@ -135,6 +135,27 @@ func TestInlineKeepsTheOnlyEvidenceBeyondTheDeadline(t *testing.T) {
 	}
 }
 
+// A process that was frozen in its call has no time left to read what was lost. Nothing was: its decline is kept, and settles.
+func TestADeclineThatComesBeyondTheDeadlineIsSettledLater(t *testing.T) {
+	served(t, idem.Config{}, func(t *testing.T, s *server) {
+		s.answer, s.during = outbox.Declined{Reference: "ch_no"}, func() { time.Sleep(3 * time.Minute) }
+		ctx, cancel := context.WithTimeout(s.Context(), deadline)
+		defer cancel()
+		result, err := s.op.Do(ctx, asking("k"), func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
+			tx.Send(topicName, nil)
+			return idem.Response{Status: 202}, nil
+		})
+		s.ok(err)
+		id := result.OperationID.Message(1)
+		s.waits(time.Hour, nil)
+		time.Sleep(time.Minute)
+		s.ok(s.worker.Deliver(s.Context(), id))
+		if m := s.message(id); m.State != storage.MessageDeclined || s.calls != 1 {
+			t.Errorf("the message is %s after %d calls, want declined after one", m.State, s.calls)
+		}
+	})
+}
+
 // A request that goes on with what another one left has the only answer, too.
 func TestAResumedDeliveryKeepsTheOnlyEvidenceBeyondTheDeadline(t *testing.T) {
 	served(t, idem.Config{}, func(t *testing.T, s *server) {

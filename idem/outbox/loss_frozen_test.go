@@ -3,6 +3,7 @@ package outbox_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,11 +68,11 @@ func TestACallThatWasFrozenThroughALossEndsNothing(t *testing.T) {
 				if !unreadable {
 					w.want(id, c.now, storage.StatePending, 202, "", 1)
 				}
+				w.clock.Add(5 * time.Minute)
+				_ = w.worker.Deliver(t.Context(), id)
 				if n := w.logged("outbox.evidence_weak"); n != c.alarms {
 					t.Errorf("%d alarms of evidence, want %d", n, c.alarms)
 				}
-				w.clock.Add(5 * time.Minute)
-				_ = w.worker.Deliver(t.Context(), id)
 				w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
 				w.clock.Add(time.Hour)
 				w.decided(id, outbox.DecisionSettled)
@@ -118,6 +119,9 @@ func TestADeclineThatWasFrozenThroughALossIsKept(t *testing.T) {
 		w.clock.Add(5 * time.Minute)
 		_ = w.worker.Deliver(t.Context(), id)
 		w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
+		if log := w.log.String(); w.logged("outbox.evidence_weak") != 1 || strings.Contains(log, `"outcome":"delivered"`) {
+			t.Errorf("it is told of a decline once:\n%s", log)
+		}
 	})
 	for _, unreadable := range []bool{false, true} {
 		t.Run("a webhook"+map[bool]string{true: ", and what was lost can't be read"}[unreadable], func(t *testing.T) {
@@ -156,6 +160,40 @@ func TestADeclineInTimeSettlesWhateverCanBeRead(t *testing.T) {
 	if n := w.store.Count(faulty.RefuseBefore); n != 1 {
 		t.Errorf("it is read %d times, want once", n)
 	}
+}
+
+// One that comes late settles, too, where nothing was lost: while nobody can read that, it is kept.
+func TestALateDeclineIsSettledByOneThatCanRead(t *testing.T) {
+	w := frozen(t, func(topic *outbox.Topic) { keyless(topic); topic.Probe = nil }, "402", func(w *world, _ idem.MessageID) {
+		w.clock.Add(10 * time.Minute)
+		w.unreadable()
+	})
+	id := w.accept()
+	w.deliver(id)
+	w.want(id, storage.MessageEvidenced, storage.StatePending, 202, "", 0)
+	w.store.Clear()
+	w.clock.Add(time.Minute)
+	w.deliver(id)
+	w.want(id, storage.MessageDeclined, storage.StateCompleted, 402, "declined", 0)
+	if n := w.logged("outbox.evidence_weak"); n != 0 {
+		t.Errorf("%d alarms of evidence, want none", n)
+	}
+}
+
+// What could not be read once holds nothing back that is judged by a later reading.
+func TestWhatWasReadAtLastHoldsNothingBack(t *testing.T) {
+	w := frozen(t, func(topic *outbox.Topic) { topic.Probe = nil }, "429", func(w *world, id idem.MessageID) {
+		w.clock.Add(10 * time.Minute)
+		w.store.On(faulty.RefuseBefore, 1, faulty.Refuse(errUnreadable))
+		m := w.message(id) // another one has taken it over, and asks nobody any more
+		over := m
+		over.Epoch, over.Owner, over.Attempts, over.Revision = m.Epoch+1, "another", 3, "another"
+		over.LeaseUntil = w.clock.Now()
+		w.ok(w.inner.UpdateMessage(w.Context(), over, storage.FenceOfMessage(m)))
+	})
+	id := w.accept()
+	w.ok(w.worker.Deliver(t.Context(), id))
+	w.want(id, storage.MessageDead, storage.StatePending, 202, "", 0)
 }
 
 // What undoes a phase is never said to have done nothing, where another has executed it before the loss: a person would do it again.

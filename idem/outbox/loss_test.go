@@ -229,6 +229,46 @@ func TestADeclineOfARestoredMessageIsKeptForAPerson(t *testing.T) {
 	w.want(id, storage.MessageDeclined, storage.StateCompleted, 402, "declined", 0)
 }
 
+// A person has looked at all attempts: their decline settles, whether what was lost can be read or not. Where the store does not take it, it
+// is not left to a sweep, which would doubt it: they are told so, and say it again.
+func TestAPersonsDeclineOfARestoredMessageSettlesOrIsSaidAgain(t *testing.T) {
+	w := newWorld(t, options{topic: keyless})
+	id := w.accept(parked)
+	w.clock.Add(time.Hour)
+	w.loses(w.clock.Now())
+	declined := outbox.Declined{Reference: "ch_no"}
+	for n := range 1000 {
+		w.store.On(faulty.Settle, n+1, faulty.Refuse(storage.ErrThrottled))
+	}
+	if decision, err := w.operator.Settle(t.Context(), id, w.seen(id), declined); !errors.Is(err, storage.ErrThrottled) {
+		t.Errorf("%s, %v, want that it is throttled", decision, err)
+	}
+	w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 0)
+	w.store.Clear()
+	w.clock.Add(2 * time.Minute)
+	w.unreadable()
+	if decision, err := w.operator.Settle(t.Context(), id, w.seen(id), declined); err != nil || decision != outbox.DecisionSettled {
+		t.Errorf("%s, %v", decision, err)
+	}
+	w.want(id, storage.MessageDeclined, storage.StateCompleted, 402, "declined", 0)
+}
+
+// A decline that a restored message keeps is settled by nobody but a person who has looked at the books.
+func TestAKeptDeclineOfARestoredMessageIsNotRedriven(t *testing.T) {
+	w := newWorld(t, options{topic: keyless})
+	id := w.accept(func(m *storage.Message) {
+		m.State, m.KeptDeclined = storage.MessageEvidenced, &storage.Kept{Reference: "ch_no"}
+	})
+	w.clock.Add(time.Hour)
+	w.loses(w.clock.Now())
+	_, err := w.operator.Redrive(t.Context(), id, w.seen(id))
+	refusedWith(t, err, "resolve it")
+	w.deliver(id)
+	w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 0)
+	w.ok(w.judged(id))
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 0)
+}
+
 // The next message of a restored chain has the id that it had before the loss, and may have been called under it: a provider that
 // honours no keys would do it twice, and one that does once it has forgotten the key.
 func TestWhatFollowsARestoredMessageCountsAsCalled(t *testing.T) {

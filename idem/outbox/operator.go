@@ -124,11 +124,11 @@ func (o *Operator) Redrive(ctx context.Context, id idem.MessageID, seen storage.
 
 // undrivable says why a message can't be started anew.
 func (x *delivery) undrivable() string {
-	switch {
+	switch kept := x.row.State == storage.MessageDead || x.row.State == storage.MessageEvidenced; {
+	case kept && x.row.KeptDelivered == nil && x.row.KeptDeclined != nil:
+		return "it keeps a decline, and nobody knows which of its attempts that is about: look at the provider's books, and resolve it"
 	case x.row.State != storage.MessageDead:
 		return fmt.Sprintf("it is %s, not dead", x.row.State)
-	case x.row.KeptDelivered == nil && x.row.KeptDeclined != nil:
-		return "it keeps a decline, and nobody knows which of its attempts that is about: look at the provider's books, and resolve it"
 	case x.row.Detached:
 		return "it was given up, and what that means was written"
 	}

@@ -158,7 +158,7 @@ func (x *delivery) evidence() Outcome {
 	if x.outcome != nil && outcomeOf(x.outcome) == x.machine.Evidence {
 		return x.outcome
 	}
-	if x.machine.Evidence == protocol.OutDeclined {
+	if e := x.machine.Evidence; e == protocol.OutDeclined || e == protocol.NoOutcome && x.row.KeptDelivered == nil {
 		return Declined(keptIn(x.row.KeptDeclined))
 	}
 	return Delivered(keptIn(x.row.KeptDelivered))

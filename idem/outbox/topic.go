@@ -156,9 +156,22 @@ func (t *Topics) Protocol(name string) (protocol.Topic, bool) {
 // have called the provider for it at all. The message's topic must be registered. Data from before lost, or
 // Config.RefuseBefore, may be missing.
 func (t *Topics) Absence(m storage.Message, lost time.Time) (proof time.Time, untouched bool) {
-	config, header := t.byName[m.Topic].protocol(t.cfg), translation.HeaderOf(&m)
-	config.Topic.RefuseBefore = max(config.Topic.RefuseBefore, translation.InstantOf(lost))
+	config, header := t.after(lost, m.Topic), translation.HeaderOf(&m)
 	return translation.TimeOf(header.Provable(&config)), header.Abandonable(&config)
+}
+
+// Doubted says that a decline which the message keeps may be about one attempt of several: the provider honours no keys, and of what was
+// sent from before lost, or Config.RefuseBefore, some may be missing. It settles nothing by itself. The message's topic must be registered.
+func (t *Topics) Doubted(m storage.Message, lost time.Time) bool {
+	config := t.after(lost, m.Topic)
+	return m.KeptDeclined != nil && m.KeptDelivered == nil && translation.HeaderOf(&m).Doubted(&config)
+}
+
+// after is what a topic's messages are judged by after a loss.
+func (t *Topics) after(lost time.Time, topic string) protocol.Config {
+	config := t.byName[topic].protocol(t.cfg)
+	config.Topic.RefuseBefore = max(config.Topic.RefuseBefore, translation.InstantOf(lost))
+	return config
 }
 
 // reads returns an [*UnreadableError] for a message whose payload is another release's. What nobody can decrypt has none, and what

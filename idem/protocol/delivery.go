@@ -366,7 +366,7 @@ func (d Delivery) weak(c *Config) bool {
 // another attempt may have followed, been executed, and been lost. Within that time nobody else could have called.
 func (d Delivery) strayed(now Instant, c *Config) bool {
 	own := d.Errand == Wake || d.Errand == Carry
-	return own && d.Evidence == OutDeclined && !c.Topic.KeysHonoured && d.Overdue(now, c) && d.Held.restored(c) && !c.off(WeakSettles)
+	return own && d.Evidence == OutDeclined && d.Overdue(now, c) && d.Held.Doubted(c)
 }
 
 // Overdue says that what this delivery has claimed is another's to claim by now, or nearly.

@@ -138,6 +138,11 @@ func (m Message) ambiguous(c *Config) bool {
 	return !c.Topic.KeysHonoured && (m.Epoch > 1 || m.Created < c.Topic.RefuseBefore) && !c.off(WeakSettles)
 }
 
+// Doubted says that attempts may have been lost, each of which the provider would have executed: a decline is of one.
+func (m Message) Doubted(c *Config) bool {
+	return !c.Topic.KeysHonoured && m.restored(c) && !c.off(WeakSettles)
+}
+
 // Provable is from when absence is proof: no request can be under way any more, and all that was made is listed. What was
 // restored after a loss of data may have been claimed on the last instant before it.
 func (m Message) Provable(c *Config) Instant {

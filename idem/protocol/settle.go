@@ -36,7 +36,7 @@ func (d Delivery) ask(now Instant, c *Config) (Delivery, Action) {
 // settleKept settles what the message keeps. Delivered wins: a decline of another attempt takes nothing back. What is kept of a restored
 // message may have been kept by a worker that was frozen: where each attempt is executed, a decline of one is asked about.
 func (d Delivery) settleKept(now Instant, c *Config) (Delivery, Action) {
-	if m := d.Held; m.Kept == KeptDeclined && !c.Topic.KeysHonoured && m.restored(c) && !c.off(WeakSettles) {
+	if m := d.Held; m.Kept == KeptDeclined && m.Doubted(c) {
 		d.Alarms |= AlarmWeak
 		if !d.Seen.None() {
 			return d.over(Inadmissible)
@@ -168,6 +168,8 @@ func (d Delivery) settleDecided(v Verdict, in Input, c *Config) (Delivery, Actio
 		next := backOff(d.Held, in.Now, true, c)
 		next.Attempts++
 		return d.put(next, in.Now, c)
+	case v != Conflict && d.Errand == Judgement && d.Evidence == OutDeclined && !c.Topic.KeysHonoured: // a person knows of all attempts, a row of one
+		return d.over(Unavailable)
 	case v != Conflict: // what can't be settled now is kept now
 		if d.Held.State == Evidenced && v == Nothing && d.At.Refused {
 			d.Alarms |= AlarmRefused
