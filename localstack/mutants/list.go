@@ -53,7 +53,7 @@ var (
 	ofOperator    = []Tests{{Packages: "./idem/operator"}}
 	ofQueue       = []Tests{{Packages: "./idem/outbox/sqsqueue"}}
 	ofPayments    = []Tests{{Packages: "./functions/internal/payments", Run: "Webhook|Redirect|TestProbeJudges|SomethingElse|AnotherKey"}}
-	ofBalances    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "Account|APayment"}}
+	ofBalances    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "Account|APayment|TheLastMessageSays"}}
 	ofCutOvers    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "CutOver"}}
 	ofLosses      = []Tests{{Packages: "./functions/internal/drift ./functions/internal/drift/hourly", Run: "^TestWhat|Redriven|HoweverLate"}}
 	ofClocks      = []Tests{{Packages: "./idem/operator/awsctl", Run: "ComesLate|ClockIsOff"}}
@@ -61,7 +61,7 @@ var (
 	ofMiddles     = []Tests{{Packages: "./functions/internal/payments", Run: "TornInItsMiddle|TornEnd|GivenUpPayout|ShowsAsDeclined|ATornPayout|ReleasedByHand|FinishedPayout|TornMessage|ItsNextMessage"}}
 	ofAPIKeys     = []Tests{{Packages: "./functions/internal/apikey"}}
 	ofCredentials = []Tests{{Packages: "./functions/internal/credential", Run: "NeverSent|TheReadingOf|NoClock"}}
-	ofLedger      = []Tests{{Packages: "./functions/internal/payments", Run: "Totals|BalancesFollow|PaymentFollows|Comparison|Collecting|Fold|BeyondWhatThereIs|WithoutKeys"}}
+	ofLedger      = []Tests{{Packages: "./functions/internal/payments", Run: "Totals|BalancesFollow|PaymentFollows|Comparison|SayTheyAreOthers|WithoutAReference|Collecting|Fold|BeyondWhatThereIs|WithoutKeys"}}
 	ofPutBacks    = []Tests{{Packages: "./functions/internal/payments", Run: "ALostRow"}}
 	ofPages       = []Tests{{Packages: "./idem/seal/tablekeys ./idem/operator/awsctl ./idem/operator/auditlog ./functions/internal/apikey", Run: "EveryTenant|EveryEncrypted|Entr|ListIs"}}
 	ofDeadlines   = []Tests{{Packages: "./idem/lambdaapp ./functions/api", Run: "LeaseOutlives"}}

@@ -472,18 +472,27 @@ func TestTheLastMessageSaysWhatARowIsThatIsWrittenByHand(t *testing.T) {
 			}
 		})
 	}
-	t.Run("refund declined", func(t *testing.T) {
-		d := newDesk(t)
-		charge := d.pay("order-17", "card_ok")
-		d.deliver(charge.Message(1))
-		refund := d.post("/v1/payments/"+payments.EntryID(payments.EntryPayment, charge)+"/refunds", "back-17", `{"amount":100}`)
-		d.faults(provider.Rule{On: provider.Refund, Fault: provider.Decline})
-		d.endsWithoutRow(payments.EntryRefund, refund, 1)
-		left, _ := d.compares(idemctl.ExitRefused)
-		if len(left.Payments) != 1 || !strings.HasSuffix(left.Payments[0].Rule, "status is declined") {
-			t.Errorf("%+v", left.Payments)
-		}
-	})
+	for name, c := range map[string]struct {
+		last int
+		says string
+	}{"refund declined": {1, "status is declined"}, "refund that its worker has yet to deliver": {0, "status is pending"}} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			charge := d.pay("order-17", "card_ok")
+			d.deliver(charge.Message(1))
+			refund := d.post("/v1/payments/"+payments.EntryID(payments.EntryPayment, charge)+"/refunds", "back-17", `{"amount":100}`)
+			if c.last == 0 {
+				d.losesRow(payments.EntryRefund, refund)
+			} else {
+				d.faults(provider.Rule{On: provider.Refund, Fault: provider.Decline})
+				d.endsWithoutRow(payments.EntryRefund, refund, c.last)
+			}
+			left, _ := d.compares(idemctl.ExitRefused)
+			if len(left.Payments) != 1 || !strings.HasSuffix(left.Payments[0].Rule, c.says) {
+				t.Errorf("%+v, want %q", left.Payments, c.says)
+			}
+		})
+	}
 }
 
 // endsWithoutRow delivers the messages of an operation up to the last one that it keeps, beside the record as it was before. The row is gone.
