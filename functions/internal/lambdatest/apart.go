@@ -20,7 +20,10 @@ const Patience = 20 * time.Second
 const (
 	// rounds is how many of each kind there are, and roundsMax how many while the machine has not yet had an undisturbed one of each.
 	rounds, roundsMax = 3, 20
-	slowerAtMost      = 2.0
+	// recent is how many of the last rounds of each kind are compared: one in a quiet moment says nothing of those minutes later, when the
+	// machine has other work.
+	recent       = 5
+	slowerAtMost = 2.0
 	// noise is the least that a time counts as: timers, and one turn of another process on the core.
 	noise = 5 * time.Millisecond
 )
@@ -37,33 +40,38 @@ func Measure(prompt, hanging func() []time.Duration) (a Apart) {
 // Isolated says that another tenant's calls do not double a tenant's median by hanging.
 func (a Apart) Isolated() bool { return a.slower() <= slowerAtMost }
 
-// slower is how many times as long the median call of a round takes. The fastest round of each kind counts: what else the machine does
-// makes rounds slower, and none faster.
+// slower is how many times as long the median call of a round takes. Of the last rounds of each kind the fastest one counts: what else the
+// machine does makes rounds slower, and none faster.
 func (a Apart) slower() float64 {
-	return float64(max(fastest(a.Hanging), noise)) / float64(max(fastest(a.Prompt), noise))
+	return float64(max(fastest(last(a.Hanging)), noise)) / float64(max(fastest(last(a.Prompt)), noise))
 }
 
 // Enough is for how long a call is waited for that should be held up: twenty times the median of those that are not, and 1 to 3 s.
 func (a Apart) Enough() time.Duration {
-	return min(max(time.Second, 20*fastest(a.Hanging)), 3*time.Second)
+	return min(max(time.Second, 20*fastest(last(a.Hanging))), 3*time.Second)
 }
 
 func (a Apart) String() string {
 	shown := func(value func([][]time.Duration) time.Duration) string {
 		return fmt.Sprint(value(a.Prompt).Round(100*time.Microsecond), " and ", value(a.Hanging).Round(100*time.Microsecond))
 	}
-	return fmt.Sprintf("with calls that are prompt, and with calls that hang: median of the fastest round %s (%.2f times), p99 %s, slowest %s; %d rounds of %d",
-		shown(fastest), a.slower(), shown(p99), shown(func(all [][]time.Duration) time.Duration { return slices.Max(slices.Concat(all...)) }),
-		len(a.Prompt), len(a.Prompt[0]))
+	return fmt.Sprintf("with calls that are prompt, and with calls that hang: median of the fastest of the last rounds %s (%.2f times), p99 %s, slowest %s; "+
+		"%d rounds of %d, whose medians are %v and %v",
+		shown(func(all [][]time.Duration) time.Duration { return fastest(last(all)) }), a.slower(), shown(p99),
+		shown(func(all [][]time.Duration) time.Duration { return slices.Max(slices.Concat(all...)) }),
+		len(a.Prompt), len(a.Prompt[0]), medians(a.Prompt), medians(a.Hanging))
 }
 
+func last(all [][]time.Duration) [][]time.Duration { return all[max(0, len(all)-recent):] }
+
 // fastest is the least of the rounds' medians.
-func fastest(rounds [][]time.Duration) time.Duration {
-	var medians []time.Duration
+func fastest(rounds [][]time.Duration) time.Duration { return slices.Min(medians(rounds)) }
+
+func medians(rounds [][]time.Duration) (all []time.Duration) {
 	for _, round := range rounds {
-		medians = append(medians, slices.Sorted(slices.Values(round))[len(round)/2])
+		all = append(all, slices.Sorted(slices.Values(round))[len(round)/2].Round(100*time.Microsecond))
 	}
-	return slices.Min(medians)
+	return all
 }
 
 // p99 is that of all calls, by nearest rank.

@@ -22,14 +22,16 @@ func TestIsolationIsToldFromAMachineThatIsSlow(t *testing.T) {
 		prompt, hanging [][]time.Duration
 		isolated        bool
 	}{
-		"the same":                     {calls(3, 20, 30), calls(3, 20, 30), true},
-		"twice":                        {calls(3, 20, 30), calls(3, 40, 60), true},
-		"more than twice":              {calls(3, 20, 50), calls(3, 41, 50), false},
-		"one call of each round":       {calls(3, 20, 30), calls(3, 20, 900), true},
-		"two of three rounds":          {calls(3, 20, 30), slices.Concat(calls(2, 400, 400), calls(1, 20, 30)), true},
-		"each round, beside slow ones": {slices.Concat(calls(2, 400, 400), calls(1, 20, 30)), calls(3, 41, 50), false},
-		"below what a timer is off by": {calls(3, 1, 1), calls(3, 9, 9), true},
-		"above what a timer is off by": {calls(3, 1, 1), calls(3, 11, 11), false},
+		"the same":                       {calls(3, 20, 30), calls(3, 20, 30), true},
+		"twice":                          {calls(3, 20, 30), calls(3, 40, 60), true},
+		"more than twice":                {calls(3, 20, 50), calls(3, 41, 50), false},
+		"one call of each round":         {calls(3, 20, 30), calls(3, 20, 900), true},
+		"two of three rounds":            {calls(3, 20, 30), slices.Concat(calls(2, 400, 400), calls(1, 20, 30)), true},
+		"quiet in the first round alone": {slices.Concat(calls(1, 20, 30), calls(5, 60, 90)), calls(6, 60, 90), true},
+		"each of many rounds":            {calls(6, 20, 30), calls(6, 41, 50), false},
+		"each round, beside slow ones":   {slices.Concat(calls(2, 400, 400), calls(1, 20, 30)), calls(3, 41, 50), false},
+		"below what a timer is off by":   {calls(3, 1, 1), calls(3, 9, 9), true},
+		"above what a timer is off by":   {calls(3, 1, 1), calls(3, 11, 11), false},
 	} {
 		if a := (Apart{c.prompt, c.hanging}); a.Isolated() != c.isolated {
 			t.Errorf("%s: isolated is %v: %v", name, !c.isolated, a)
