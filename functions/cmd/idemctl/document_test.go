@@ -161,6 +161,9 @@ func TestARowIsEndedByHandOnlyWhileItIsPending(t *testing.T) {
 			t.Errorf("%s\nwrites over an end, or changes a sum", line)
 		}
 	}
+	if !regexp.MustCompile(`(?m)^idemctl .*account compare acct_1 .*--correct --reason .* --write$`).MatchString(section) {
+		t.Error("the page has no command that gives the money back")
+	}
 	manual, err := os.ReadFile(filepath.Join(root, "operator.md"))
 	if err != nil {
 		t.Fatal(err)

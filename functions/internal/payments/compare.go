@@ -162,7 +162,7 @@ func (t Table) Compared(ctx context.Context, a Account, rows Totals, lost time.T
 		" AND " + sameTotal(attrFoldedSum, attrFoldedCount, ":seenFolded", ":seenTransfers")
 	lacks := a.Totals().Lacks(rows)
 	values := item{
-		":lacks": num(lacks), ":least": num(max(0, -lacks)), ":zero": num(0), ":comparison": str(comparison),
+		":lacks": num(lacks), ":least": num(-lacks), ":zero": num(0), ":comparison": str(comparison),
 		":sum": num(rows.Moved.Amount), ":count": num(rows.Moved.Movements), ":seenSum": num(a.Moved.Amount), ":seenCount": num(a.Moved.Movements),
 		":folded": num(rows.Folded.Amount), ":transfers": num(rows.Folded.Transfers),
 		":seenFolded": num(a.Folded.Amount), ":seenTransfers": num(a.Folded.Transfers),

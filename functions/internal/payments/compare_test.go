@@ -359,6 +359,39 @@ func TestWhateverPartOfARefundIsThereItsPaymentFollowsTheRows(t *testing.T) {
 	}
 }
 
+// docs/recovery.md "End a row by hand": a payout that was set back to pending beside what was given back is not settled, be it that its provider
+// has made it: the account would keep the money.
+func TestAPayoutThatWasGivenBackIsNotSettled(t *testing.T) {
+	b := newBooks(t)
+	b.upTo(1, "iban_ok")
+	var pk string
+	for name := range b.items() {
+		if strings.HasPrefix(name, "payout#") {
+			pk = name
+		}
+	}
+	row := b.items()[pk]
+	row["gvb"] = number(1)
+	b.put(pk, row)
+	b.upTo(2, "iban_ok")
+	if after := b.items()[pk]; !reflect.DeepEqual(after, row) {
+		t.Errorf("its row is %v, want %v", after, row)
+	}
+}
+
+// What a missing account is made again with may be less than nothing: its rows add up to more than it had.
+func TestABalanceBelowZeroIsCorrectedByWhatItsRowsAddUpTo(t *testing.T) {
+	b := newBooks(t)
+	b.post(tenantA, "/v1/transfers", "k", transfer("acct_1", "acct_2", 500)).want(201)
+	b.put("account#"+tenantA+"/acct_2", nil)
+	b.open(payments.Account{Tenant: tenantA, ID: "acct_2", Currency: "EUR", Balance: -400})
+	b.compare()
+	if got := b.balance(tenantA, "acct_2"); got != 100 {
+		t.Errorf("%d, want 100", got)
+	}
+	b.agrees()
+}
+
 // docs/recovery.md "End a row by hand": nothing is refunded of a payment that somebody has ended without the provider's reference, because the
 // provider could not be told of which charge.
 func TestNothingIsRefundedOfAPaymentWithoutAReference(t *testing.T) {

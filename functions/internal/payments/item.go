@@ -131,9 +131,11 @@ func finish(table, pk string, status Status, reference string) types.TransactWri
 	}}
 }
 
-// finishPayout marks a payout that is not made: its funds are given back in the same transaction.
+// finishPayout marks a payout that is not made: its funds are given back in the same transaction. One that is marked already was set back to
+// pending by hand, and made again it would be paid out beside what was given back.
 func finishPayout(table string, w FinishPayout) types.TransactWriteItem {
 	finished := finish(table, payoutKey(w.Tenant, w.ID), w.Status, w.ProviderReference)
+	*finished.Update.ConditionExpression += " AND attribute_not_exists(" + attrGivenBack + ")"
 	if w.givesBack() {
 		*finished.Update.UpdateExpression += ", " + attrGivenBack + " = :one"
 		finished.Update.ExpressionAttributeValues[":one"] = num(1)

@@ -38,7 +38,7 @@ func (w *world) tearsAndDamages(operation idem.OperationID, damage func(*storage
 	w.ok(err)
 	row, err := w.backend.ledger.Payout(w.Context(), tenantA, payments.EntryID(payments.EntryPayout, operation))
 	w.ok(err)
-	row.Status, row.ProviderReference, loaded.State = payments.StatusPending, "", storage.StatePending
+	row.Status, row.ProviderReference, row.GivenBack, loaded.State = payments.StatusPending, "", false, storage.StatePending
 	var left []storage.Message
 	for _, n := range messages {
 		m, err := w.store.Message(w.Context(), operation.Message(n))

@@ -160,7 +160,7 @@ func TranslateRow(w idem.Write) (memstore.Write, error) {
 		return insertRow(payoutKey(made.Tenant, made.ID), made, w), nil
 	case FinishPayout:
 		return changeRow(payoutKey(w.Tenant, w.ID), w,
-			func(p *Payout) bool { return p.Status == StatusPending },
+			func(p *Payout) bool { return p.Status == StatusPending && !p.GivenBack },
 			func(p *Payout) {
 				p.Status, p.ProviderReference, p.GivenBack = w.Status, w.ProviderReference, w.givesBack()
 			}), nil
