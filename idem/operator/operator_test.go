@@ -409,21 +409,36 @@ func TestStoryJudgesEveryMessage(t *testing.T) {
 }
 
 // A decline that is kept from before a loss of data settles nothing by itself, where the provider would have executed each attempt.
-func TestADeclineFromBeforeALossIsResolved(t *testing.T) {
-	for topic, want := range map[string]string{
-		topicName: "wait: its evidence (declined) is settled", keylessName: "resolve: it keeps a decline, which may be about one attempt of several",
+func TestADeclineFromBeforeALossIsNotSettled(t *testing.T) {
+	for name, c := range map[string]struct {
+		topic      string
+		recordless bool
+		want       string
+	}{
+		"keys honoured":                {topicName, false, "wait: its evidence (declined) is settled"},
+		"asked about":                  {probedName, false, "wait: it keeps a decline, which may be about one attempt of several"},
+		"nobody to ask":                {keylessName, false, "resolve: it keeps a decline, which may be about one attempt of several"},
+		"its record is not there, too": {keylessName, true, "look: its record is not there"},
 	} {
-		w := newWorld(t)
-		m := w.message("acme", func(m *storage.Message) {
-			dead(m)
-			m.State, m.KeptDeclined, m.Topic = storage.MessageEvidenced, &storage.Kept{}, topic
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			evidenced := func(m *storage.Message) {
+				dead(m)
+				m.State, m.KeptDeclined, m.Topic = storage.MessageEvidenced, &storage.Kept{}, c.topic
+			}
+			var m storage.Message
+			if c.recordless {
+				m = w.recordless(evidenced)
+			} else {
+				m = w.message("acme", evidenced)
+			}
+			_, err := w.store.SetRefuseBefore(t.Context(), noon.Add(time.Hour))
+			w.ok(err)
+			story, err := w.desk.Inspect(t.Context(), string(m.ID))
+			if err != nil || len(story.Next) != 1 || !strings.HasPrefix(story.Next[0], c.want) {
+				t.Errorf("%q, %v, want %q", story.Next, err, c.want)
+			}
 		})
-		_, err := w.store.SetRefuseBefore(t.Context(), noon.Add(time.Hour))
-		w.ok(err)
-		story, err := w.desk.Inspect(t.Context(), string(m.ID))
-		if err != nil || len(story.Next) != 1 || !strings.HasPrefix(story.Next[0], want) {
-			t.Errorf("%q, %v, want %q", story.Next, err, want)
-		}
 	}
 }
 

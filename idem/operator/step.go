@@ -100,6 +100,15 @@ func torn(r storage.Record, messages []storage.Message) bool {
 	return r.State == storage.StatePending && !slices.ContainsFunc(messages, func(m storage.Message) bool { return !m.State.Final() || !m.Readable() })
 }
 
+// nextOfDoubted is what becomes of a decline that may be about one attempt of several, because data was lost.
+func nextOfDoubted(m storage.Message, probed bool) []Step {
+	const why = "it keeps a decline, which may be about one attempt of several, because data may have been lost since"
+	if probed {
+		return []Step{step("wait", why+". From %s on it becomes unknown, at the latest by the sweep, and the provider is asked", outbox.Due(m))}
+	}
+	return []Step{step("resolve", why+": nothing settles it by itself. Say what the provider's books have of all attempts")}
+}
+
 // Advice is the steps as text, with times as at writes them. It names the message where there are several.
 func (s Story) Advice(at func(time.Time) string) []string {
 	var lines []string
@@ -128,7 +137,8 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 		return []Step{step("nothing", "topic %q is not registered in this release", m.Topic)}
 	}
 	absent, untouched := d.cfg.Topics.Absence(m, lost)
-	if (m.State == storage.MessageUnknown || m.State == storage.MessageDead) && mayBeLost && !m.Detached { // one that is detached needs no record
+	doubted := m.State == storage.MessageEvidenced && d.cfg.Topics.Doubted(m, lost)
+	if (m.State == storage.MessageUnknown || m.State == storage.MessageDead || doubted) && mayBeLost && !m.Detached { // one that is detached needs no record
 		return []Step{step("look", "its record is not there, and data from before %s may have been lost: it may have no answer yet. Do not close it. Make its record again, from what the application has of it; then go on", lost)}
 	}
 	unopened := m.Sealed && d.decrypts // nobody can open it, and nobody will
@@ -143,8 +153,8 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 		}
 		return next
 	case storage.MessageEvidenced:
-		if d.cfg.Topics.Doubted(m, lost) {
-			return []Step{step("resolve", "it keeps a decline, which may be about one attempt of several, because data from before %s may have been lost: nothing settles it by itself. Say what the provider's books have", lost)}
+		if doubted {
+			return nextOfDoubted(m, rules.Probed)
 		}
 		return []Step{step("wait", "its evidence (%s) is settled from %s on, by the sweep at the latest; the log says why it could not be before", strings.Join(keptBy(m), ", "), outbox.Due(m))}
 	case storage.MessageUnknown:

@@ -20,7 +20,8 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-const topicName, keylessName = "payments.charges", "payments.legacy"
+// charges honour keys; of the others each attempt is executed, and can be asked about or not.
+const topicName, probedName, keylessName = "payments.charges", "payments.old", "payments.oldest"
 
 // auditLog is an audit log in memory that fails on request.
 type auditLog struct {
@@ -102,9 +103,11 @@ func newWorld(t *testing.T) *world {
 		},
 		Keys: outbox.Keys{Honoured: true, Retention: time.Hour},
 	}
-	keyless := charges
-	keyless.Name, keyless.Keys = keylessName, outbox.Keys{}
-	topics, err := outbox.NewTopics(outbox.Config{Now: clock, Random: w.mint.Random}, charges, keyless)
+	probed := charges
+	probed.Name, probed.Keys = probedName, outbox.Keys{}
+	keyless := probed
+	keyless.Name, keyless.Probe = keylessName, nil
+	topics, err := outbox.NewTopics(outbox.Config{Now: clock, Random: w.mint.Random}, charges, probed, keyless)
 	w.ok(err)
 	w.cfg = operator.Config{
 		Store: w.store, Engine: w.engine, Topics: topics, WakeUps: w.queue, DeadLetters: w.queue, Audit: w.audit,

@@ -187,10 +187,24 @@ func (x *delivery) heedFirst(ctx context.Context, in protocol.Input) error {
 		reading, cancel = context.WithTimeout(reading, left/4)
 		defer cancel()
 	}
-	if x.unread = x.heedLoss(reading); fromOutside(x.machine.Errand) {
+	x.unread = x.heedLoss(reading)
+	switch {
+	case x.unread == nil:
+	case fromOutside(x.machine.Errand):
 		return x.unread
+	case x.buries(in): // not as if nothing had been lost
+		x.config.Topic.RefuseBefore = max(x.config.Topic.RefuseBefore, in.Now)
 	}
 	return nil
+}
+
+// buries says that a decline goes to a person now, and is not settled later by one that can read what was lost: what was to be undone stands,
+// or the topic has no answer for it.
+func (x *delivery) buries(in protocol.Input) bool {
+	if in.What == protocol.Called {
+		return in.Outcome == protocol.OutDeclined && x.machine.Held.Undoes
+	}
+	return in.Meant.Fails && x.machine.Asked == protocol.AskDeclined
 }
 
 // heedsAgain says that what was lost since the message was judged counts, because this process may have been frozen in its call, or in the
@@ -198,14 +212,13 @@ func (x *delivery) heedFirst(ctx context.Context, in protocol.Input) error {
 // or goes on with the chain. So does an attempt that followed a call which outlived its claim, unless the provider has executed that one, and
 // one that a webhook's decline is not about. A person decides about what they saw.
 func (x *delivery) heedsAgain(in protocol.Input) bool {
-	d := x.machine
+	d, keyless := x.machine, !x.config.Topic.KeysHonoured
 	late := d.Overdue(in.Now, &x.config) && (d.Errand == protocol.Wake || d.Errand == protocol.Carry || d.Errand == protocol.Tidings)
 	switch in.What {
 	case protocol.Called:
-		return late && in.Outcome != protocol.OutDelivered
+		return late && in.Outcome != protocol.OutDelivered && (keyless || in.Outcome != protocol.OutDeclined)
 	case protocol.Answered:
-		declined := d.Asked == protocol.AskDeclined && !x.config.Topic.KeysHonoured
-		return in.Meant.Continues || d.Asked == protocol.AskNotExecuted || late && declined
+		return in.Meant.Continues || d.Asked == protocol.AskNotExecuted || late && keyless && d.Asked == protocol.AskDeclined
 	case protocol.Begin, protocol.Replied, protocol.Probed, protocol.Alerted, protocol.Admitted, protocol.TurnedAway, protocol.HandlerEnded, protocol.Woke:
 	}
 	return false
@@ -450,6 +463,9 @@ func (x *delivery) trouble(s protocol.Say) error {
 		return nil
 	case x.cause == nil || errors.As(x.cause, &conflict):
 		return fmt.Errorf("outbox: other executions kept changing the message: %w", storage.ErrContention)
+	}
+	if x.unheard != nil && x.machine.At.Tainted { // what the last try met is no word on the one that had no reply
+		return fmt.Errorf("outbox: %s: it may have landed: %w; then: %v", stepNames[x.machine.At.W.Msg.State], x.unheard, x.cause) //nolint:errorlint // one of them decides
 	}
 	if x.machine.At.W.MsgAs == protocol.Postpone {
 		return fmt.Errorf("outbox: postpone: %w", x.cause)

@@ -162,8 +162,61 @@ func TestADeclineInTimeSettlesWhateverCanBeRead(t *testing.T) {
 	}
 }
 
+// A decline of what undoes a phase, or that the topic has no answer to, goes to a person at once. Where nobody can read what was lost they are
+// not told that it is certain: a probe decides, or they do.
+func TestALateDeclineThatGoesToAPersonIsDoubted(t *testing.T) {
+	failing := func(topic *outbox.Topic) {
+		settle := topic.Settle
+		topic.Settle = func(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
+			if _, declined := o.(outbox.Declined); declined {
+				return outbox.Settlement{}, errors.New("no answer")
+			}
+			return settle(m, o)
+		}
+	}
+	for name, c := range map[string]struct {
+		topic  func(*outbox.Topic)
+		undoes bool
+	}{"an undoing": {keyless, true}, "no answer": {func(topic *outbox.Topic) { keyless(topic); failing(topic) }, false}} {
+		for _, unreadable := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: ", unreadable"}[unreadable], func(t *testing.T) {
+				w := frozen(t, c.topic, "402", func(w *world, id idem.MessageID) {
+					executed(w, id)
+					if unreadable {
+						w.unreadable()
+					}
+				})
+				id := w.accept(func(m *storage.Message) { m.Undoes = c.undoes })
+				_ = w.worker.Deliver(t.Context(), id)
+				if letters := w.queue.Letters(); len(letters) != 0 || w.logged("outbox.settle_failed") != 0 {
+					t.Errorf("dead letters %+v, of what nobody knows", letters)
+				}
+				w.store.Clear()
+				w.clock.Add(5 * time.Minute)
+				w.deliver(id)
+				w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
+				if n := w.logged("outbox.evidence_weak"); n != 1 {
+					t.Errorf("%d alarms of evidence, want 1", n)
+				}
+				w.clock.Add(time.Hour)
+				w.decided(id, outbox.DecisionSettled)
+				if m := w.message(id); m.State != storage.MessageDelivered {
+					t.Errorf("it is %s, want delivered", m.State)
+				}
+			})
+		}
+	}
+}
+
 // One that comes late settles, too, where nothing was lost: while nobody can read that, it is kept.
 func TestALateDeclineIsSettledByOneThatCanRead(t *testing.T) {
+	keyed := frozen(t, func(*outbox.Topic) {}, "402", func(w *world, _ idem.MessageID) {
+		w.clock.Add(10 * time.Minute)
+		w.unreadable()
+	})
+	known := keyed.accept() // its key says which attempt it is about
+	keyed.deliver(known)
+	keyed.want(known, storage.MessageDeclined, storage.StateCompleted, 402, "declined", 0)
 	w := frozen(t, func(topic *outbox.Topic) { keyless(topic); topic.Probe = nil }, "402", func(w *world, _ idem.MessageID) {
 		w.clock.Add(10 * time.Minute)
 		w.unreadable()

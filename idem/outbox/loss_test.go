@@ -253,6 +253,37 @@ func TestAPersonsDeclineOfARestoredMessageSettlesOrIsSaidAgain(t *testing.T) {
 	w.want(id, storage.MessageDeclined, storage.StateCompleted, 402, "declined", 0)
 }
 
+// Of one whose reply was lost they hear that it may have landed, whatever its other tries met.
+func TestAPersonsDeclineWhoseReplyWasLostMayHaveLanded(t *testing.T) {
+	w := newWorld(t, options{topic: keyless})
+	id := w.accept(parked)
+	w.store.On(faulty.Settle, 1, faulty.LoseReply())
+	for n := range 1000 {
+		w.store.On(faulty.Settle, n+2, faulty.Refuse(storage.ErrThrottled))
+	}
+	_, err := w.operator.Settle(t.Context(), id, w.seen(id), outbox.Declined{Reference: "ch_no"})
+	if unknown := new(storage.OutcomeUnknownError); !errors.As(err, &unknown) || errors.Is(err, storage.ErrThrottled) {
+		t.Errorf("%v, want that nobody knows", err)
+	}
+	w.want(id, storage.MessageDeclined, storage.StateCompleted, 402, "declined", 0)
+}
+
+// A person may decide while a worker puts what is doubted before them: then nothing is doubted any more.
+func TestADoubtThatSomebodyHasEndedIsNotTold(t *testing.T) {
+	w := newWorld(t, options{topic: keyless})
+	id := w.accept(func(m *storage.Message) {
+		m.State, m.KeptDeclined = storage.MessageEvidenced, &storage.Kept{Reference: "ch_no"}
+	})
+	w.clock.Add(time.Hour)
+	w.loses(w.clock.Now())
+	w.store.On(faulty.UpdateMessage, 1, faulty.Before(func() { w.ok(w.judged(id)) }))
+	w.deliver(id)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 0)
+	if n := w.logged("outbox.evidence_weak"); n != 0 {
+		t.Errorf("%d alarms of evidence, want none", n)
+	}
+}
+
 // A decline that a restored message keeps is settled by nobody but a person who has looked at the books.
 func TestAKeptDeclineOfARestoredMessageIsNotRedriven(t *testing.T) {
 	w := newWorld(t, options{topic: keyless})

@@ -40,7 +40,8 @@ func (e *RefusalError) Error() string { return fmt.Sprintf("outbox: %s: refused:
 
 // Settle ends a message that is unknown, evidenced or dead with evidence that a person has: the provider's own books say
 // [Delivered] or [Declined]. It returns [DecisionSettled], or [DecisionDead] or [DecisionKept] if the evidence could not
-// be settled; then it is kept on the message.
+// be settled; then it is kept on the message. [Declined] of a provider that honours no keys is not kept where the store does not take
+// it: it is of all attempts, and the message keeps it of one. That is an error, and the person says it again.
 func (o *Operator) Settle(ctx context.Context, id idem.MessageID, seen storage.Revision, evidence Outcome) (Decision, error) {
 	if !definite(evidence) {
 		return DecisionNone, &RefusalError{id, fmt.Sprintf("a %T is no evidence", evidence)}

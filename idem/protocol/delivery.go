@@ -289,6 +289,9 @@ func (d Delivery) woken(now Instant, c *Config) (Delivery, Action) {
 	m := d.Held
 	switch {
 	case m.State != Due && m.State != Claimed && m.State != Evidenced:
+		if m.State.Final() {
+			d.Alarms &^= AlarmWeak // somebody has decided meanwhile
+		}
 		return d.over(Quiet)
 	case now < m.dueAt():
 		return d.over(Busy)

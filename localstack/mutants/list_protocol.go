@@ -83,7 +83,7 @@ var remainders = []Mutant{
 // deliveries: when a provider is called, and what its answer means.
 var deliveries = []Mutant{
 	{Name: "a message is called before its time", File: deliveryFile, Old: "	case now < m.dueAt():\n		return d.over(Busy)\n", New: ""},
-	{Name: "a final message is called", File: deliveryFile, Old: "	case m.State != Due && m.State != Claimed && m.State != Evidenced:\n		return d.over(Quiet)\n", New: ""},
+	{Name: "a final message is called", File: deliveryFile, Old: "	case m.State != Due && m.State != Claimed && m.State != Evidenced:\n", New: "	case false:\n"},
 	{Name: "what nobody can open is called", File: deliveryFile, Old: "	case m.Sealed:\n		return d.giveUp(now, c)\n	case m.Abandonable", New: "	case m.Abandonable"},
 	{Name: "attempts have no end", File: deliveryFile, Old: "	case m.over(now, c):\n		return d.giveUp(now, c)\n", New: ""},
 	{Name: "an open call is repeated where no keys are honoured", File: deliveryFile, Old: "	case !m.offerable(now, c):\n		return d.put(park(m, now, c), now, c)\n", New: ""},
