@@ -47,6 +47,10 @@ type act struct {
 	// over says that the act has ended, nothing that its caller was told that nothing had happened, gaveBack that the right to a new
 	// key was given back, landed that it changed something, shown that a reply showed it its own change.
 	over, nothing, gaveBack, landed, shown bool
+	// sending is how many of its calls to the store are under way, and heard when the last one ended: what a caller was answered before is
+	// gone on with.
+	sending int
+	heard   time.Time
 	// evidence are the definite answers that the provider gave it, by message.
 	evidence map[storage.MessageID]evidence
 }

@@ -91,10 +91,15 @@ func (w *world) unheard(r storage.Record) bool {
 }
 
 // settling says whether somebody who lives is still at it with what the provider said about a message: they send it for as long as it takes,
-// and what they end with is judged then.
+// and what they end with is judged then. A request's answer is sent on when its caller has been answered.
 func (w *world) settling(m storage.Message) bool {
-	return slices.ContainsFunc(w.judge.knows[m.ID], func(a *act) bool { return !a.over && !a.process.dead.Load() })
+	return slices.ContainsFunc(w.judge.knows[m.ID], func(a *act) bool {
+		return !a.process.dead.Load() && (!a.over || a.sending > 0 || time.Since(a.heard) < betweenTries)
+	})
 }
+
+// betweenTries is longer than any pause between two tries of a write.
+const betweenTries = time.Minute
 
 // messagesOf are the messages that an operation ever had, as they were seen last.
 func (w *world) messagesOf(r storage.Record) (all []storage.Message) {

@@ -54,11 +54,13 @@ func (p *process) call(ctx context.Context, call faulty.Call, run func(context.C
 	}
 	w.mu.Lock()
 	a.with(at)
+	a.sending++
 	w.mu.Unlock()
 	err := p.send(ctx, call, run)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a.sending, a.heard = a.sending-1, time.Now()
 	if !w.over.Load() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
 		a.hears(at, err)
 	}
 	return err
