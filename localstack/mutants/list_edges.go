@@ -177,6 +177,9 @@ var functions = []Mutant{
 
 // executions: how the engine performs what the protocol asks for.
 var executions = []Mutant{
+	{Name: "a frozen holder acts on by a row from before a loss", File: "idem/renewal.go", Old: "	return x.engine.bars(ctx, x.op, x.req) == nil\n", New: "	_ = ctx\n	return true\n"},
+	{Name: "an observed handler that was frozen has no lease after a loss", File: "idem/renewal.go", Old: " || x.op.Policy.Observe {", New: " {"},
+	{Name: "an answer waits for a renewal that hangs", File: "idem/renewal.go", Old: "	r.cut()\n", New: "	defer r.cut()\n"},
 	{Name: "an observed request without time has no record", File: "idem/protocol/acquire.go", Old: "	if c.runsAnyway() {\n		return now", New: "	if c.runsAnyway() && false {\n		return now"},
 	{Name: "what is asked beside an execution takes the time of its answer", File: "idem/engine.go", Old: "	until := protocol.PlanOf(began, end, &c).ReplyUntil()\n", New: "	plan := protocol.PlanOf(began, end, &c)\n	until := plan.StoreUntil + plan.AnswerMargin\n"},
 	{Name: "the pause before a handler runs again takes its time", File: "idem/run.go", Old: "	pause.Until -= x.machine.Plan.WorkLeast(&x.cfg) // that", New: "	_ = x.machine.Plan.WorkLeast(&x.cfg) // that"},
@@ -206,9 +209,6 @@ var replays = []Mutant{
 	{Name: "an observed request that failed runs again", File: observeFile, Old: "err != nil && !refuses(err) {", New: "err != nil && !refuses(err) && false {"},
 	{Name: "an observed request that ran runs again", File: observeFile, Old: "	if result != nil && result.Outcome == idem.OutcomeExecuted || err", New: "	if err"},
 	{Name: "a wrapped request that failed under observation runs again", File: "idem/middleware/observewrapped.go", Old: "	case !o.ran:\n		e.unprotected", New: "	case !o.ran || o.client.recorder.status >= 500:\n		e.unprotected"},
-	{Name: "a frozen holder acts on by a row from before a loss", File: "idem/renewal.go", Old: "	return x.engine.bars(ctx, x.op, x.req) == nil\n", New: "	_ = ctx\n	return true\n"},
-	{Name: "an observed handler that was frozen has no lease after a loss", File: "idem/renewal.go", Old: " || x.op.Policy.Observe {", New: " {"},
-	{Name: "an answer waits for a renewal that hangs", File: "idem/renewal.go", Old: "	r.cut()\n", New: "	defer r.cut()\n"},
 	{Name: "an observed handler does not know its operation id", File: "idem/middleware/observewrapped.go", Old: "o.request.WithContext(idem.Observing(o.request.Context(), handling))", New: "o.request.WithContext(context.WithoutCancel(o.request.Context()))"},
 	{Name: "an unprotected execution inside of a protected one has no lease", File: "idem/running.go", Old: "		return leased(r.within)", New: "		return nil"},
 	{Name: "executions without protection share one operation id", File: "idem/middleware/endpoint.go", Old: "	e.passThrough.ServeHTTP(w, r.WithContext(ctx))", New: "	_ = ctx\n	e.passThrough.ServeHTTP(w, r)"},
