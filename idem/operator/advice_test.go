@@ -55,7 +55,7 @@ func TestADetachedMessageThatKeepsADeliveryIsRedriven(t *testing.T) {
 		}
 	}
 	var refusal *outbox.RefusalError
-	if _, err := w.desk.Close(t.Context(), m.ID, because(operator.SeenMessage(m))); !errors.As(err, &refusal) {
+	if _, err := w.desk.Close(t.Context(), m.ID, because(operator.SeenMessage(m, time.Time{}))); !errors.As(err, &refusal) {
 		t.Errorf("a close: %v, want it refused", err)
 	}
 }
@@ -126,7 +126,7 @@ func TestACacheBustThatFindsNoAnswerIsToldAsUnchanged(t *testing.T) {
 		w := newWorld(t)
 		r := prepare(w)
 		w.now = noon.Add(24*time.Hour + time.Second)
-		result, err := w.desk.CacheBust(t.Context(), r.OperationID, because(operator.SeenRecord(r)))
+		result, err := w.desk.CacheBust(t.Context(), r.OperationID, because(operator.SeenRecord(r, time.Time{})))
 		if err != nil || result.Outcome != "unchanged" || w.audit.entries[0].Outcome != "unchanged" {
 			t.Errorf("%s: %+v, %v", name, result, err)
 		}

@@ -80,13 +80,13 @@ type RecordView struct {
 	Seen Seen `json:"seen"`
 }
 
-func (d *Desk) viewRecord(r storage.Record) *RecordView {
+func (d *Desk) viewRecord(r storage.Record, lost time.Time) *RecordView {
 	_, look, _ := r.Queue()
 	return &RecordView{
 		Observed: r.Observed, OnlyObserved: d.onlyObserved(r), Unreadable: inShort(ofRecord(r)),
 		State: r.State, Tenant: r.Tenant, Operation: r.Operation, Kind: r.Kind, Epoch: r.Epoch, Executions: r.Attempts,
 		ResponseStatus: r.Response.Status, LastError: r.LastError, CreatedAt: r.CreatedAt, LeaseUntil: r.LeaseUntil,
-		DoneAt: r.DoneAt, ExpiresAt: r.ExpiresAt, LookAt: look, TraceID: fmt.Sprintf("%x", r.Trace.TraceID()), KeyHash: string(r.Key), Seen: SeenRecord(r),
+		DoneAt: r.DoneAt, ExpiresAt: r.ExpiresAt, LookAt: look, TraceID: fmt.Sprintf("%x", r.Trace.TraceID()), KeyHash: string(r.Key), Seen: SeenRecord(r, lost),
 	}
 }
 
@@ -150,7 +150,7 @@ type MessageView struct {
 	Seen Seen `json:"seen"`
 }
 
-func (d *Desk) viewMessage(m storage.Message) MessageView {
+func (d *Desk) viewMessage(m storage.Message, lost time.Time) MessageView {
 	rules, _ := d.cfg.Topics.Protocol(m.Topic) // an unknown topic has none
 	look := m.SweepAt
 	if m.State.Final() || m.State == storage.MessageDead { // a dead one is looked at to remind an operator
@@ -161,7 +161,7 @@ func (d *Desk) viewMessage(m storage.Message) MessageView {
 		LastOutcome: m.LastOutcome, SettledBy: m.SettledBy,
 		Reference: m.Reference, Kept: keptBy(m), DiedClaims: m.Died, Undoes: m.Undoes, Sealed: m.Sealed, Unreadable: inShort(ofMessage(m)), CreatedAt: m.CreatedAt,
 		FirstClaimedAt: m.FirstClaimedAt, OpenSince: m.OpenSince, ClearedAt: m.ClearedAt,
-		LeaseUntil: m.LeaseUntil, NextAttemptAt: m.NextAttemptAt, LookAt: look, RedrivenAt: m.RedrivenAt, DoneAt: m.DoneAt, Seen: SeenMessage(m),
+		LeaseUntil: m.LeaseUntil, NextAttemptAt: m.NextAttemptAt, LookAt: look, RedrivenAt: m.RedrivenAt, DoneAt: m.DoneAt, Seen: SeenMessage(m, lost),
 	}
 }
 
@@ -182,27 +182,39 @@ func (d *Desk) Inspect(ctx context.Context, id string) (Story, error) {
 	if of, n, err := idem.MessageID(id).Operation(); err == nil {
 		operation, asked = of, n
 	}
+	loss, err := d.Loss(ctx)
+	if err != nil {
+		return Story{}, err
+	}
 	r, err := d.record(ctx, operation)
 	if err != nil {
 		return Story{}, err
 	}
-	return d.story(ctx, "", operation, asked, r)
+	return d.story(ctx, "", operation, asked, r, loss)
 }
 
 // InspectOf is [Desk.Inspect] of an operation of which somebody knows whose it is, such as the application by what the operation has made.
 // It tells what the application knows also where record and messages are all removed.
 func (d *Desk) InspectOf(ctx context.Context, tenant string, id idem.OperationID) (Story, error) {
+	loss, err := d.Loss(ctx)
+	if err != nil {
+		return Story{}, err
+	}
 	r, err := d.record(ctx, id)
 	if err != nil {
 		return Story{}, err
 	}
-	return d.story(ctx, tenant, id, 0, r)
+	return d.story(ctx, tenant, id, 0, r, loss)
 }
 
 // InspectScope is [Desk.Inspect] for the present incarnation of a scope. The engine must have the Config.ScopeSecret of
 // those that execute; with another one it returns [idem.ErrScopeSecret], inside an [*idem.UnavailableError].
 func (d *Desk) InspectScope(ctx context.Context, scope idem.Scope) (Story, error) {
 	key, err := d.cfg.Engine.RecordKey(ctx, scope)
+	if err != nil {
+		return Story{}, err
+	}
+	loss, err := d.Loss(ctx)
 	if err != nil {
 		return Story{}, err
 	}
@@ -213,12 +225,12 @@ func (d *Desk) InspectScope(ctx context.Context, scope idem.Scope) (Story, error
 	case r == nil:
 		return Story{}, ErrNotFound
 	}
-	return d.story(ctx, r.Tenant, r.OperationID, 0, r)
+	return d.story(ctx, r.Tenant, r.OperationID, 0, r, loss)
 }
 
-// story is told of an operation of which there is a record or a message, or whose tenant is known.
-func (d *Desk) story(ctx context.Context, tenant string, id idem.OperationID, asked int, r *storage.Record) (Story, error) {
-	s := Story{Operation: id, Messages: []MessageView{}}
+// story is told of an operation of which there is a record or a message, or whose tenant is known. The loss was read before the record.
+func (d *Desk) story(ctx context.Context, tenant string, id idem.OperationID, asked int, r *storage.Record, loss Loss) (Story, error) {
+	s, known := Story{Operation: id, Messages: []MessageView{}}, d.knownOf(loss)
 	messages, err := d.chain(ctx, id, asked, r)
 	if err == nil && r != nil && torn(*r, messages) { // it may just have ended, or gone on: what was read before it is read again
 		if r, err = d.record(ctx, id); err == nil {
@@ -230,10 +242,10 @@ func (d *Desk) story(ctx context.Context, tenant string, id idem.OperationID, as
 	}
 	begun := d.now()
 	if r != nil {
-		s.Record, tenant, begun = d.viewRecord(*r), r.Tenant, r.CreatedAt
+		s.Record, tenant, begun = d.viewRecord(*r, known), r.Tenant, r.CreatedAt
 	}
 	for _, m := range messages {
-		s.Messages, tenant = append(s.Messages, d.viewMessage(m)), m.Tenant
+		s.Messages, tenant = append(s.Messages, d.viewMessage(m, known)), m.Tenant
 		if m.CreatedAt.Before(begun) {
 			begun = m.CreatedAt
 		}
@@ -247,10 +259,7 @@ func (d *Desk) story(ctx context.Context, tenant string, id idem.OperationID, as
 	if s.Audit, err = d.about(ctx, id, begun); err != nil {
 		return s, err
 	}
-	lost, err := d.lostBefore(ctx)
-	if err != nil {
-		return s, err
-	}
+	lost := d.upTo(loss)
 	s.RecordMayBeLost = r == nil && begun.Before(lost)
 	s.Steps = d.next(id, r, messages, lost, s.RecordMayBeLost)
 	s.Next = s.Advice(rfc3339)

@@ -80,7 +80,11 @@ func (d *Desk) List(ctx context.Context, queue Queue, tenant string, limit int, 
 	if limit < 1 || limit > ListMax {
 		return List{}, &InvalidError{"limit", fmt.Sprintf("must be 1..%d", ListMax)}
 	}
-	return d.walk(ctx, queue, after, listing{desk: d, tenant: tenant, limit: limit, list: List{Rows: []Listed{}}})
+	known, err := d.known(ctx)
+	if err != nil { // what nobody knows the losses of can be looked at; what is seen of it is stale
+		known = d.now()
+	}
+	return d.walk(ctx, queue, after, listing{desk: d, known: known, tenant: tenant, limit: limit, list: List{Rows: []Listed{}}})
 }
 
 // Count is how many stand in a queue.
@@ -135,7 +139,9 @@ func (d *Desk) walk(ctx context.Context, queue Queue, after string, l listing) (
 }
 
 type listing struct {
-	desk   *Desk
+	desk *Desk
+	// known is until when data may have been lost, as it was read before the rows.
+	known  time.Time
 	tenant string
 	limit  int
 	// count says that nothing is read but the index: of each row its time and its operation.
@@ -240,7 +246,7 @@ func (l *listing) messages(ctx context.Context, queue string, until time.Time) e
 			return err
 		}
 		if stands, _, ok := m.Queue(); ok && stands == queue {
-			view := l.desk.viewMessage(*m)
+			view := l.desk.viewMessage(*m, l.known)
 			l.list.Rows = append(l.list.Rows, Listed{At: ref.At, Tenant: m.Tenant, Message: &view})
 		}
 		return nil
@@ -274,7 +280,7 @@ func (l *listing) records(ctx context.Context, queue string, until time.Time) er
 			return err
 		}
 		if stands, _, ok := r.Queue(); ok && stands == queue {
-			l.list.Rows = append(l.list.Rows, Listed{At: ref.At, Tenant: r.Tenant, Record: l.desk.viewRecord(*r), Operation: r.OperationID})
+			l.list.Rows = append(l.list.Rows, Listed{At: ref.At, Tenant: r.Tenant, Record: l.desk.viewRecord(*r, l.known), Operation: r.OperationID})
 		}
 		return nil
 	})

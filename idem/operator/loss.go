@@ -35,14 +35,33 @@ func (d *Desk) Loss(ctx context.Context) (Loss, error) {
 	return Loss{RefuseBefore: at}, nil
 }
 
+// known is until when data may have been lost, for what is looked at: read before the row is. What is seen while nobody has dated a loss is
+// stale once somebody has.
+func (d *Desk) known(ctx context.Context) (time.Time, error) {
+	loss, err := d.Loss(ctx)
+	return d.knownOf(loss), err
+}
+
+func (d *Desk) knownOf(l Loss) time.Time {
+	known := d.cfg.Topics.Lost(l.RefuseBefore)
+	if configured := d.cfg.Engine.RefuseBefore(); configured.After(known) {
+		return configured
+	}
+	return known
+}
+
 // lostBefore is up to when data may have been lost, as what is there is looked at: up to now where nobody has said it. It is the zero time
 // where nothing was lost.
 func (d *Desk) lostBefore(ctx context.Context) (time.Time, error) {
 	loss, err := d.Loss(ctx)
-	if loss.NotDated {
-		return d.now(), err
+	return d.upTo(loss), err
+}
+
+func (d *Desk) upTo(l Loss) time.Time {
+	if l.NotDated {
+		return d.now()
 	}
-	return loss.RefuseBefore, err
+	return l.RefuseBefore
 }
 
 // lossDated refuses a change while data was lost and nobody has said up to when. It would be decided as if nothing were lost: a message

@@ -20,14 +20,14 @@ func TestAnOperatorsRedriveHeedsTheRow(t *testing.T) {
 		w := newWorld(t)
 		m := w.message("acme", func(m *storage.Message) { m.State, m.Unfailed = storage.MessageDead, true })
 		w.now = noon.Add(time.Hour)
-		want := storage.MessagePending
+		want, before := storage.MessagePending, time.Time{}
 		if lost {
-			want = storage.MessageUnknown
-			if _, err := w.desk.RefuseBefore(t.Context(), noon.Add(time.Minute), because("")); err != nil {
+			want, before = storage.MessageUnknown, noon.Add(time.Minute)
+			if _, err := w.desk.RefuseBefore(t.Context(), before, because("")); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if result, err := w.desk.Redrive(t.Context(), m.ID, because(operator.SeenMessage(m))); err != nil || result.Outcome != string(want) {
+		if result, err := w.desk.Redrive(t.Context(), m.ID, because(operator.SeenMessage(m, before))); err != nil || result.Outcome != string(want) {
 			t.Errorf("lost %v: %+v, %v; want %s", lost, result, err, want)
 		}
 	}
@@ -73,7 +73,7 @@ func TestNothingIsChangedBeforeItIsKnownUpToWhenDataWasLost(t *testing.T) {
 		},
 	}
 	seen := map[string]operator.Seen{
-		"close": operator.SeenMessage(waits), "redrive": operator.SeenMessage(given), "release": operator.SeenRecord(parked), "cache-bust": operator.SeenRecord(wrong),
+		"close": operator.SeenMessage(waits, time.Time{}), "redrive": operator.SeenMessage(given, time.Time{}), "release": operator.SeenRecord(parked, time.Time{}), "cache-bust": operator.SeenRecord(wrong, time.Time{}),
 	}
 	unchanged := func(name string) {
 		t.Helper()
@@ -213,7 +213,7 @@ func TestEvidenceOfALostRecordIsNotClosed(t *testing.T) {
 			if !strings.HasPrefix(next, c.next) || story.RecordMayBeLost != c.may {
 				t.Errorf("%s, may be lost: %t", next, story.RecordMayBeLost)
 			}
-			seen := because(operator.SeenMessage(m))
+			seen := because(operator.SeenMessage(m, c.lost))
 			dry := seen
 			dry.DryRun = true
 			_, would := w.desk.Close(t.Context(), m.ID, dry)
@@ -285,7 +285,7 @@ func TestTheLogIsToldOfWhatIsNotThereAnyMore(t *testing.T) {
 	w := newWorld(t)
 	m := w.message("acme", unknown)
 	w.now = noon.Add(time.Hour)
-	_, err := w.desk.Resolve(t.Context(), m.ID, outbox.Delivered{Reference: "ch_1"}, because(operator.SeenMessage(m)))
+	_, err := w.desk.Resolve(t.Context(), m.ID, outbox.Delivered{Reference: "ch_1"}, because(operator.SeenMessage(m, time.Time{})))
 	w.ok(err)
 	w.now = noon.Add(30 * 24 * time.Hour)
 	if records, messages := w.store.Expire(w.now); records != 1 || messages != 1 {
@@ -307,11 +307,13 @@ func TestARedriveWithoutItsRecordNamesTheLoss(t *testing.T) {
 		for _, lost := range []bool{true, false} {
 			w := newWorld(t)
 			m := w.recordless(change)
+			before := time.Time{}
 			if lost {
-				_, err := w.desk.RefuseBefore(t.Context(), noon.Add(time.Minute), because(""))
+				before = noon.Add(time.Minute)
+				_, err := w.desk.RefuseBefore(t.Context(), before, because(""))
 				w.ok(err)
 			}
-			seen := because(operator.SeenMessage(m))
+			seen := because(operator.SeenMessage(m, before))
 			dry := seen
 			dry.DryRun = true
 			_, would := w.desk.Redrive(t.Context(), m.ID, dry)
@@ -353,7 +355,7 @@ func TestALostRecordIsAsOldAsItsChain(t *testing.T) {
 				if next := strings.Join(story.Next, "\n"); strings.Contains(next, "look: its record is not there, and data from before") != may || story.RecordMayBeLost != may {
 					t.Errorf("%s, may be lost: %t", next, story.RecordMayBeLost)
 				}
-				seen := because(operator.SeenMessage(m))
+				seen := because(operator.SeenMessage(m, lost))
 				dry := seen
 				dry.DryRun = true
 				changes := map[string]func(operator.Change) (operator.Result, error){
@@ -372,5 +374,70 @@ func TestALostRecordIsAsOldAsItsChain(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// docs/operator.md "The desk": what somebody saw before a loss of data is not what is there, although nobody has written the row since. Lists
+// and stories show what may be decided now.
+func TestWhatWasSeenBeforeALossIsStale(t *testing.T) {
+	w := newWorld(t)
+	m := w.message("acme", func(m *storage.Message) { m.State, m.Unfailed = storage.MessageDead, true })
+	r := w.record(idem.KindWrapped, storage.StateUnknown)
+	changes := map[string]struct {
+		subject string
+		do      func(operator.Change) (operator.Result, error)
+	}{
+		"close":   {string(m.ID), func(ch operator.Change) (operator.Result, error) { return w.desk.Close(t.Context(), m.ID, ch) }},
+		"redrive": {string(m.ID), func(ch operator.Change) (operator.Result, error) { return w.desk.Redrive(t.Context(), m.ID, ch) }},
+		"resolve": {string(m.ID), func(ch operator.Change) (operator.Result, error) {
+			return w.desk.Resolve(t.Context(), m.ID, outbox.Delivered{Reference: "ch_1"}, ch)
+		}},
+		"release": {string(r.OperationID), func(ch operator.Change) (operator.Result, error) {
+			return w.desk.Release(t.Context(), r.OperationID, ch)
+		}},
+	}
+	shown := func() map[string]operator.Seen {
+		all := map[string]operator.Seen{}
+		for _, queue := range operator.Queues() {
+			list, err := w.desk.List(t.Context(), queue, "", 10, "")
+			w.ok(err)
+			for _, row := range list.Rows {
+				if row.Message != nil {
+					all[row.ID()] = row.Message.Seen
+				} else {
+					all[row.ID()] = row.Record.Seen
+				}
+			}
+		}
+		for _, id := range []string{string(m.ID), string(r.OperationID)} {
+			story, err := w.desk.Inspect(t.Context(), id)
+			w.ok(err)
+			told := story.Record
+			switch {
+			case len(story.Messages) > 0 && story.Messages[0].Seen != all[id], len(story.Messages) == 0 && told.Seen != all[id]:
+				t.Errorf("%s: a list and an inspection show %s and %+v", id, all[id], story)
+			}
+		}
+		return all
+	}
+	before := shown()
+	w.now = noon.Add(time.Hour)
+	_, err := w.desk.RefuseBefore(t.Context(), noon.Add(time.Minute), because(""))
+	w.ok(err)
+	after := shown()
+	for name, c := range changes {
+		var stale *operator.StaleError
+		result, err := c.do(because(before[c.subject]))
+		if !errors.As(err, &stale) || stale.Now != after[c.subject] || before[c.subject] == after[c.subject] || result.State != operator.EntryRefused {
+			t.Errorf("%s: %+v, %v", name, result, err)
+		}
+		dry := because(after[c.subject])
+		dry.DryRun = true
+		if _, err := c.do(dry); errors.As(err, &stale) {
+			t.Errorf("%s of what is shown: %v", name, err)
+		}
+	}
+	if got := w.stateOf(m.ID); got != storage.MessageDead {
+		t.Errorf("it is %s", got)
 	}
 }

@@ -21,8 +21,8 @@ var ErrUnsettled = errors.New("operator: the evidence is stored in the message, 
 // of the application's is written.
 func (d *Desk) Resolve(ctx context.Context, id idem.MessageID, evidence outbox.Outcome, ch Change) (Result, error) {
 	would := func(_ context.Context, m storage.Message) (string, error) { return d.wouldResolve(m, evidence) }
-	return d.onMessage(ctx, "resolve", id, would, ch, func(ctx context.Context, m storage.Message) (string, error) {
-		decision, err := d.settler.Settle(ctx, id, m.Revision, evidence)
+	return d.onMessage(ctx, "resolve", id, would, ch, func(ctx context.Context, m storage.Message, seen outbox.Seen) (string, error) {
+		decision, err := d.settler.Settle(ctx, id, seen, evidence)
 		if err == nil && decision != outbox.DecisionSettled {
 			err = ErrUnsettled
 		}
@@ -48,7 +48,7 @@ func (d *Desk) wouldResolve(m storage.Message, evidence outbox.Outcome) (string,
 // final answer keeps it. A message whose record may have been lost is [ErrRefused]: nobody knows whether its operation has its answer, and
 // closing it would neither fail the operation nor ask its topic for the writes that this means.
 func (d *Desk) Close(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
-	return d.onMessage(ctx, "close", id, d.wouldClose, ch, func(ctx context.Context, m storage.Message) (string, error) {
+	return d.onMessage(ctx, "close", id, d.wouldClose, ch, func(ctx context.Context, m storage.Message, seen outbox.Seen) (string, error) {
 		r, err := d.record(ctx, m.OperationID)
 		if err == nil {
 			err = d.answerKnown(ctx, m, r)
@@ -56,7 +56,7 @@ func (d *Desk) Close(ctx context.Context, id idem.MessageID, ch Change) (Result,
 		if err != nil {
 			return "", err
 		}
-		return string(storage.MessageCancelled), d.closer.Close(ctx, id, m.Revision)
+		return string(storage.MessageCancelled), d.closer.Close(ctx, id, seen)
 	})
 }
 
@@ -104,11 +104,11 @@ func (d *Desk) wouldClose(ctx context.Context, m storage.Message) (string, error
 // Redrive starts a dead message anew, or settles what it keeps. A dead message whose record may have been lost is [ErrRefused]: both demand
 // the record.
 func (d *Desk) Redrive(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
-	return d.onMessage(ctx, "redrive", id, d.wouldRedrive, ch, func(ctx context.Context, m storage.Message) (string, error) {
+	return d.onMessage(ctx, "redrive", id, d.wouldRedrive, ch, func(ctx context.Context, m storage.Message, seen outbox.Seen) (string, error) {
 		if err := d.redrivable(ctx, m); err != nil {
 			return "", err
 		}
-		state, err := d.operator.Redrive(ctx, id, m.Revision)
+		state, err := d.operator.Redrive(ctx, id, seen)
 		if err == nil && (state == storage.MessageDead || state == storage.MessageEvidenced) {
 			err = ErrUnsettled
 		}
@@ -154,6 +154,10 @@ func (d *Desk) ReconcileMessage(ctx context.Context, id idem.MessageID, ch Chang
 // is dead is [ErrRefused]. One that is not there is [outbox.ErrMessageGone]. Where data may have been lost it is refused: the message may
 // be, and its letter names it. A message of another release is an [*outbox.UnreadableError]: its letter stays.
 func (d *Desk) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, again bool, ch Change) error {
+	known, err := d.known(ctx)
+	if err != nil {
+		return err
+	}
 	m, err := d.cfg.Store.Message(ctx, letter.Message)
 	switch {
 	case err != nil:
@@ -167,7 +171,7 @@ func (d *Desk) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, agai
 	case again:
 		return fmt.Errorf("%w: its message was dealt with in this run, and is dead again: look at the message", ErrRefused)
 	}
-	ch.Seen = SeenMessage(*m)
+	ch.Seen = SeenMessage(*m, known)
 	_, err = d.Redrive(ctx, letter.Message, ch)
 	return err
 }
@@ -189,7 +193,7 @@ type would func(context.Context, storage.Message) (string, error)
 
 // onMessage changes a message that is as the actor saw it.
 func (d *Desk) onMessage(
-	ctx context.Context, name string, id idem.MessageID, would would, ch Change, act func(context.Context, storage.Message) (string, error),
+	ctx context.Context, name string, id idem.MessageID, would would, ch Change, act func(context.Context, storage.Message, outbox.Seen) (string, error),
 ) (Result, error) {
 	m, err := d.message(ctx, id)
 	var does string
@@ -199,15 +203,21 @@ func (d *Desk) onMessage(
 	if err != nil {
 		return Result{Action: name, Subject: string(id)}, err
 	}
+	var known time.Time // read after the message, and right before the change
 	return d.carry(ctx, ch, action{
 		name: name, subject: string(id), tenant: m.Tenant, would: does,
-		judge: func(context.Context) error {
-			if now := SeenMessage(m); now != ch.Seen {
+		judge: func(ctx context.Context) (err error) {
+			if known, err = d.known(ctx); err != nil {
+				return err
+			}
+			if now := SeenMessage(m, known); now != ch.Seen {
 				return &StaleError{string(id), ch.Seen, now}
 			}
 			return nil
 		},
-		act: func(ctx context.Context) (string, error) { return act(ctx, m) },
+		act: func(ctx context.Context) (string, error) {
+			return act(ctx, m, outbox.Seen{Revision: m.Revision, Lost: known})
+		},
 	})
 }
 

@@ -31,33 +31,33 @@ func changes() map[string]func(*world) (do func(operator.Change) (operator.Resul
 			m := w.message("acme", unknown)
 			return func(ch operator.Change) (operator.Result, error) {
 				return w.desk.Resolve(w.Context(), m.ID, outbox.Delivered{Reference: "ch_1"}, ch)
-			}, operator.SeenMessage(m), "delivered"
+			}, operator.SeenMessage(m, time.Time{}), "delivered"
 		},
 		"close": func(w *world) (made, operator.Seen, string) {
 			m := w.message("acme", unknown)
-			return func(ch operator.Change) (operator.Result, error) { return w.desk.Close(w.Context(), m.ID, ch) }, operator.SeenMessage(m), "cancelled"
+			return func(ch operator.Change) (operator.Result, error) { return w.desk.Close(w.Context(), m.ID, ch) }, operator.SeenMessage(m, time.Time{}), "cancelled"
 		},
 		"redrive": func(w *world) (made, operator.Seen, string) {
 			m := w.message("acme", dead)
-			return func(ch operator.Change) (operator.Result, error) { return w.desk.Redrive(w.Context(), m.ID, ch) }, operator.SeenMessage(m), "unknown"
+			return func(ch operator.Change) (operator.Result, error) { return w.desk.Redrive(w.Context(), m.ID, ch) }, operator.SeenMessage(m, time.Time{}), "unknown"
 		},
 		"resolve a record": func(w *world) (made, operator.Seen, string) {
 			r := w.record(idem.KindWrapped, storage.StateUnknown)
 			return func(ch operator.Change) (operator.Result, error) {
 				return w.desk.ResolveRecord(w.Context(), r.OperationID, idem.Response{Status: 201}, ch)
-			}, operator.SeenRecord(r), "completed"
+			}, operator.SeenRecord(r, time.Time{}), "completed"
 		},
 		"release": func(w *world) (made, operator.Seen, string) {
 			r := w.record(idem.KindAtomic, storage.StateInProgress)
 			return func(ch operator.Change) (operator.Result, error) {
 				return w.desk.Release(w.Context(), r.OperationID, ch)
-			}, operator.SeenRecord(r), "failed_retryable"
+			}, operator.SeenRecord(r, time.Time{}), "failed_retryable"
 		},
 		"cache-bust": func(w *world) (made, operator.Seen, string) {
 			r := w.record(idem.KindAtomic, storage.StateCompleted)
 			return func(ch operator.Change) (operator.Result, error) {
 				return w.desk.CacheBust(w.Context(), r.OperationID, ch)
-			}, operator.SeenRecord(r), "failed_retryable"
+			}, operator.SeenRecord(r, time.Time{}), "failed_retryable"
 		},
 	}
 }
@@ -102,7 +102,7 @@ func TestTheOutcomeIsLoggedWithinABound(t *testing.T) {
 	}
 	ctx, leave := context.WithCancel(t.Context())
 	w.audit.onBegin = leave
-	_, _ = w.desk.Release(ctx, r.OperationID, because(operator.SeenRecord(r))) // it may be made or not
+	_, _ = w.desk.Release(ctx, r.OperationID, because(operator.SeenRecord(r, time.Time{}))) // it may be made or not
 	if len(w.audit.entries) != 1 || left <= 0 || left > operator.AuditWithin {
 		t.Errorf("%s left; entries %+v", left, w.audit.entries)
 	}
@@ -169,7 +169,7 @@ func TestIntentIsWrittenFirst(t *testing.T) {
 	m := w.message("acme", unknown)
 	w.now = noon.Add(time.Hour)
 	w.audit.failEnd = errors.New("throttled")
-	got, err := w.desk.Resolve(t.Context(), m.ID, outbox.Delivered{Reference: "ch_1"}, because(operator.SeenMessage(m)))
+	got, err := w.desk.Resolve(t.Context(), m.ID, outbox.Delivered{Reference: "ch_1"}, because(operator.SeenMessage(m, time.Time{})))
 	var unlogged *operator.UnloggedError
 	if !errors.As(err, &unlogged) || unlogged.Entry != got.Entry || got.State != operator.EntryDone {
 		t.Errorf("%+v, %v", got, err)
@@ -186,13 +186,13 @@ func TestContractRefuses(t *testing.T) {
 	w.now = noon.Add(-time.Second)
 	for name, try := range map[string]func() (operator.Result, error){
 		"close before absence can be proven": func() (operator.Result, error) {
-			return w.desk.Close(t.Context(), early.ID, because(operator.SeenMessage(early)))
+			return w.desk.Close(t.Context(), early.ID, because(operator.SeenMessage(early, time.Time{})))
 		},
 		"redrive what is not dead": func() (operator.Result, error) {
-			return w.desk.Redrive(t.Context(), early.ID, because(operator.SeenMessage(early)))
+			return w.desk.Redrive(t.Context(), early.ID, because(operator.SeenMessage(early, time.Time{})))
 		},
 		"release a live wrapped lease": func() (operator.Result, error) {
-			return w.desk.Release(t.Context(), live.OperationID, because(operator.SeenRecord(live)))
+			return w.desk.Release(t.Context(), live.OperationID, because(operator.SeenRecord(live, time.Time{})))
 		},
 		"a message that is not there": func() (operator.Result, error) {
 			return w.desk.Close(t.Context(), early.OperationID.Message(7), because("dead.1.00000000"))
@@ -225,12 +225,12 @@ func TestAnUnknownRecordIsReleasedOnceItsAbsenceIsProof(t *testing.T) {
 		want storage.State
 	}{{w.now, storage.StateUnknown}, {proof.Add(-time.Millisecond), storage.StateUnknown}, {proof, storage.StateFailedRetryable}} {
 		w.now = c.at
-		tried := because(operator.SeenRecord(r))
+		tried := because(operator.SeenRecord(r, time.Time{}))
 		tried.DryRun = true
 		if _, err := w.desk.Release(t.Context(), r.OperationID, tried); errors.Is(err, operator.ErrRefused) != c.at.Before(proof) {
 			t.Errorf("at %v a dry run says %v", c.at.Sub(noon), err)
 		}
-		result, err := w.desk.Release(t.Context(), r.OperationID, because(operator.SeenRecord(r)))
+		result, err := w.desk.Release(t.Context(), r.OperationID, because(operator.SeenRecord(r, time.Time{})))
 		if early := c.at.Before(proof); early != (result.State == operator.EntryRefused) || early != errors.Is(err, operator.ErrRefused) || w.recordState(r.Key) != c.want {
 			t.Errorf("at %v: %+v, %v; the record is %s, want %s", c.at.Sub(noon), result, err, w.recordState(r.Key), c.want)
 		}
@@ -446,9 +446,9 @@ func TestADeclineFromBeforeALossIsNotSettled(t *testing.T) {
 func TestWhatWasSeenIsTheRowsRevision(t *testing.T) {
 	w := newWorld(t)
 	m := w.message("acme", dead)
-	seen, other := operator.SeenMessage(m), m
+	seen, other := operator.SeenMessage(m, time.Time{}), m
 	other.Revision = "another"
-	if operator.SeenMessage(other) == seen {
+	if operator.SeenMessage(other, time.Time{}) == seen {
 		t.Error("a row that was written since looks the same")
 	}
 }
@@ -457,7 +457,7 @@ func TestStoryBelongsToItsNames(t *testing.T) {
 	w := newWorld(t)
 	m := w.message("acme", unknown)
 	w.now = noon.Add(time.Hour)
-	if _, err := w.desk.Close(t.Context(), m.ID, because(operator.SeenMessage(m))); err != nil {
+	if _, err := w.desk.Close(t.Context(), m.ID, because(operator.SeenMessage(m, time.Time{}))); err != nil {
 		t.Fatal(err)
 	}
 	record, err := w.store.Get(t.Context(), m.RecordKey)
@@ -812,7 +812,7 @@ func TestDryRunOfCloseIsTrueOfChains(t *testing.T) {
 			messages := w.messages("acme", append(chain.before, chain.last)...)
 			m := messages[len(messages)-1]
 			w.now = noon.Add(time.Hour)
-			ch := because(operator.SeenMessage(m))
+			ch := because(operator.SeenMessage(m, time.Time{}))
 			ch.DryRun = true
 			said, err := w.desk.Close(t.Context(), m.ID, ch)
 			if err != nil || said.Outcome != chain.would {
@@ -866,7 +866,7 @@ func TestACacheBustIsOfTheAnswerThatWasSeen(t *testing.T) {
 			desk, err := operator.New(cfg)
 			w.ok(err)
 			var stale *storage.RecordConflictError
-			if result, err := desk.CacheBust(t.Context(), r.OperationID, because(operator.SeenRecord(r))); !errors.As(err, &stale) || result.State != operator.EntryRefused {
+			if result, err := desk.CacheBust(t.Context(), r.OperationID, because(operator.SeenRecord(r, time.Time{}))); !errors.As(err, &stale) || result.State != operator.EntryRefused {
 				t.Errorf("%+v, %v", result, err)
 			}
 		})

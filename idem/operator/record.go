@@ -103,8 +103,12 @@ func (d *Desk) onRecord(
 	}
 	return d.carry(ctx, ch, action{
 		name: name, subject: string(id), tenant: r.Tenant, would: would(r),
-		judge: func(context.Context) error {
-			if now := SeenRecord(r); now != ch.Seen {
+		judge: func(ctx context.Context) error {
+			known, err := d.known(ctx) // after the record, and right before the change
+			if err != nil {
+				return err
+			}
+			if now := SeenRecord(r, known); now != ch.Seen {
 				return &StaleError{string(id), ch.Seen, now}
 			}
 			if judge != nil {

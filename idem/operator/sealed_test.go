@@ -25,10 +25,10 @@ func TestWhatIsSealedIsLeftAlone(t *testing.T) {
 	before := w.everything()
 	for name, try := range map[string]func() (operator.Result, error){
 		"resolve": func() (operator.Result, error) {
-			return w.desk.Resolve(t.Context(), parked.ID, outbox.Delivered{}, because(operator.SeenMessage(parked)))
+			return w.desk.Resolve(t.Context(), parked.ID, outbox.Delivered{}, because(operator.SeenMessage(parked, time.Time{})))
 		},
 		"redrive": func() (operator.Result, error) {
-			return w.desk.Redrive(t.Context(), buried.ID, because(operator.SeenMessage(buried)))
+			return w.desk.Redrive(t.Context(), buried.ID, because(operator.SeenMessage(buried, time.Time{})))
 		},
 		"reconcile": func() (operator.Result, error) {
 			return w.desk.ReconcileMessage(t.Context(), parked.ID, because(""))
@@ -39,7 +39,7 @@ func TestWhatIsSealedIsLeftAlone(t *testing.T) {
 		}
 	}
 	var refusal *outbox.RefusalError
-	if _, err := w.desk.Close(t.Context(), parked.ID, because(operator.SeenMessage(parked))); !errors.As(err, &refusal) {
+	if _, err := w.desk.Close(t.Context(), parked.ID, because(operator.SeenMessage(parked, time.Time{}))); !errors.As(err, &refusal) {
 		t.Errorf("close: %v, want a refusal", err)
 	}
 	if got, err := w.desk.Sweep(t.Context(), because("")); err != nil || !strings.Contains(got.Outcome, `"errors":2`) {
@@ -88,12 +88,12 @@ func TestWhatNobodyCanOpenIsEndedByAPerson(t *testing.T) {
 			if len(story.Steps) != 1 || story.Steps[0].Action != "resolve" || !strings.Contains(story.Next[0], "correct its rows by hand") {
 				t.Errorf("advised %q, want resolve alone: nothing else is admitted", story.Next)
 			}
-			tried := because(operator.SeenMessage(m))
+			tried := because(operator.SeenMessage(m, time.Time{}))
 			tried.DryRun = true
 			if would, err := desk.Resolve(t.Context(), m.ID, c.evidence, tried); err != nil || !strings.Contains(would.Outcome, "the operation fails") {
 				t.Errorf("a dry run says %+v, %v", would, err)
 			}
-			got, err := desk.Resolve(t.Context(), m.ID, c.evidence, because(operator.SeenMessage(m)))
+			got, err := desk.Resolve(t.Context(), m.ID, c.evidence, because(operator.SeenMessage(m, time.Time{})))
 			if err != nil || got.State != operator.EntryDone || w.stateOf(m.ID) != c.state || w.recordState(m.RecordKey) != storage.StateFailed {
 				t.Fatalf("%+v, %v; the message is %s, the record %s", got, err, w.stateOf(m.ID), w.recordState(m.RecordKey))
 			}
@@ -116,11 +116,11 @@ func TestWhatNobodyCanOpenIsOnlyResolved(t *testing.T) {
 	detached := w.ended(sealed(func(m *storage.Message) { dead(m); m.Detached = true }))[0]
 	w.now = noon.Add(time.Hour)
 	desk := w.withKeys()
-	if got, err := desk.Redrive(t.Context(), buried.ID, because(operator.SeenMessage(buried))); !errors.Is(err, operator.ErrSealed) {
+	if got, err := desk.Redrive(t.Context(), buried.ID, because(operator.SeenMessage(buried, time.Time{}))); !errors.Is(err, operator.ErrSealed) {
 		t.Errorf("redrive: %+v, %v", got, err)
 	}
 	var refusal *outbox.RefusalError
-	if _, err := desk.Close(t.Context(), buried.ID, because(operator.SeenMessage(buried))); !errors.As(err, &refusal) || !strings.Contains(refusal.Reason, "resolve it") {
+	if _, err := desk.Close(t.Context(), buried.ID, because(operator.SeenMessage(buried, time.Time{}))); !errors.As(err, &refusal) || !strings.Contains(refusal.Reason, "resolve it") {
 		t.Errorf("close: %v, want a refusal that says what to do", err)
 	}
 	for id, want := range map[idem.MessageID]string{waiting.ID: "wait", detached.ID: "resolve close"} {
@@ -134,10 +134,10 @@ func TestWhatNobodyCanOpenIsOnlyResolved(t *testing.T) {
 			t.Errorf("advised %q, want %s", story.Next, want)
 		}
 	}
-	if _, err := desk.Close(t.Context(), detached.ID, because(operator.SeenMessage(detached))); err != nil || w.stateOf(detached.ID) != storage.MessageCancelled {
+	if _, err := desk.Close(t.Context(), detached.ID, because(operator.SeenMessage(detached, time.Time{}))); err != nil || w.stateOf(detached.ID) != storage.MessageCancelled {
 		t.Errorf("a detached message is %s, %v", w.stateOf(detached.ID), err)
 	}
-	tried := because(operator.SeenMessage(buried)) // a desk without keys says no in its dry run, too
+	tried := because(operator.SeenMessage(buried, time.Time{})) // a desk without keys says no in its dry run, too
 	tried.DryRun = true
 	if _, err := w.desk.Resolve(t.Context(), buried.ID, outbox.Declined{}, tried); !errors.Is(err, operator.ErrSealed) {
 		t.Errorf("a dry run without keys: %v", err)

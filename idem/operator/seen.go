@@ -4,24 +4,43 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Seen is what a person saw of a record or a message, short enough to be typed: its state, its epoch and a hash of its
-// revision. A change demands it, and is refused where anybody has written the row since.
+// Seen is what a person saw of a record or a message, short enough to be typed: its state, its epoch, a hash of its revision and, after a
+// loss of data, until when data may have been lost. A change demands it, and is refused where anybody has written the row since, and where
+// data was lost since: the row may be as it was seen, and what has happened in the meantime is lost.
 type Seen string
 
-func seen(state string, epoch int64, revision storage.Revision) Seen {
+func seen(state string, epoch int64, revision storage.Revision, lost time.Time) Seen {
 	sum := sha256.Sum256([]byte(revision))
-	return Seen(fmt.Sprintf("%s.%d.%s", state, epoch, hex.EncodeToString(sum[:8])))
+	s := fmt.Sprintf("%s.%d.%s", state, epoch, hex.EncodeToString(sum[:8]))
+	if !lost.IsZero() {
+		s += "." + strconv.FormatInt(lost.UnixMilli(), 36)
+	}
+	return Seen(s)
 }
 
-// SeenMessage is the message as it stands.
-func SeenMessage(m storage.Message) Seen { return seen(string(m.State), m.Epoch, m.Revision) }
+// row is what was seen, without what was known of losses.
+func (s Seen) row() string {
+	parts := strings.SplitN(string(s), ".", 4)
+	return strings.Join(parts[:min(len(parts), 3)], ".")
+}
 
-// SeenRecord is the record as it stands.
-func SeenRecord(r storage.Record) Seen { return seen(string(r.State), r.Epoch, r.Revision) }
+// SeenMessage is the message as it stands. Data from before lost may have been lost; the zero time is that none was: see
+// [outbox.Topics.Lost].
+func SeenMessage(m storage.Message, lost time.Time) Seen {
+	return seen(string(m.State), m.Epoch, m.Revision, lost)
+}
+
+// SeenRecord is the record as it stands, after the same loss.
+func SeenRecord(r storage.Record, lost time.Time) Seen {
+	return seen(string(r.State), r.Epoch, r.Revision, lost)
+}
 
 // StaleError is a change that was decided about something else than what is there. Nothing was changed.
 type StaleError struct {
@@ -31,10 +50,16 @@ type StaleError struct {
 	Seen, Now Seen
 }
 
+// Lost says that the row is as it was seen, and that data may have been lost since: the provider may have been called in between.
+func (e *StaleError) Lost() bool { return e.Now != "" && e.Seen.row() == e.Now.row() }
+
 // Error implements error.
 func (e *StaleError) Error() string {
-	if e.Now == "" {
+	switch {
+	case e.Now == "":
 		return fmt.Sprintf("operator: %s is not there any more; you saw %s", e.Subject, e.Seen)
+	case e.Lost():
+		return fmt.Sprintf("operator: %s is %s now, and you saw %s: data may have been lost since, so look at the provider, and inspect it again", e.Subject, e.Now, e.Seen)
 	}
 	return fmt.Sprintf("operator: %s is %s now, and you saw %s: inspect it again", e.Subject, e.Now, e.Seen)
 }

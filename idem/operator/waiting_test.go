@@ -65,7 +65,7 @@ func TestWhatEndsWhileItIsReadWaitsForNothing(t *testing.T) {
 	w.now = noon.Add(time.Hour)
 	cfg := w.cfg
 	cfg.Store = &ending{w.store, func() {
-		_, err := w.desk.Resolve(t.Context(), m.ID, outbox.Delivered{Reference: "ch_1"}, because(operator.SeenMessage(m)))
+		_, err := w.desk.Resolve(t.Context(), m.ID, outbox.Delivered{Reference: "ch_1"}, because(operator.SeenMessage(m, time.Time{})))
 		w.ok(err)
 	}}
 	desk, err := operator.New(cfg)

@@ -268,11 +268,11 @@ func TestWeakDeclineDiesOfWhatItDiedOf(t *testing.T) {
 		t.Error("nobody has tried to settle it")
 	}
 	var refused *outbox.RefusalError
-	if _, err := w.operator.Redrive(t.Context(), id, w.message(id).Revision); !errors.As(err, &refused) {
+	if _, err := w.operator.Redrive(t.Context(), id, w.seen(id)); !errors.As(err, &refused) {
 		t.Errorf("redrive: %v, want a refusal", err)
 	}
 	w.want(id, storage.MessageDead, storage.StatePending, 202, "", 1)
-	if _, err := w.operator.Settle(t.Context(), id, w.message(id).Revision, outbox.Delivered{}); err != nil {
+	if _, err := w.operator.Settle(t.Context(), id, w.seen(id), outbox.Delivered{}); err != nil {
 		t.Error(err)
 	}
 	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
@@ -288,7 +288,7 @@ func TestEvidenceKeptBesideDoesNotBury(t *testing.T) {
 	w.deliver(id)
 	w.rewrite(id, func(m *storage.Message) { m.State = storage.MessageDead })
 	w.store.On(faulty.PatchMessage, 1, faulty.Before(func() {
-		if _, err := w.operator.Redrive(t.Context(), id, w.message(id).Revision); err != nil {
+		if _, err := w.operator.Redrive(t.Context(), id, w.seen(id)); err != nil {
 			t.Error(err)
 		}
 	}))
@@ -321,11 +321,11 @@ func TestLateDeathDoesNotBuryWhatWasRedriven(t *testing.T) {
 	for n := range 100 {
 		w.store.On(faulty.Settle, n+1, faulty.Refuse(storage.ErrContention))
 	}
-	if state, err := w.operator.Redrive(t.Context(), id, w.message(id).Revision); err != nil || state != storage.MessageDead {
+	if state, err := w.operator.Redrive(t.Context(), id, w.seen(id)); err != nil || state != storage.MessageDead {
 		t.Fatalf("in contention it is %s, %v", state, err)
 	}
 	w.store.Clear()
-	if state, err := w.operator.Redrive(t.Context(), id, w.message(id).Revision); err != nil || state != storage.MessageDelivered {
+	if state, err := w.operator.Redrive(t.Context(), id, w.seen(id)); err != nil || state != storage.MessageDelivered {
 		t.Fatalf("%s, %v", state, err)
 	}
 	if err := late.Deliver(t.Context()); err == nil {

@@ -185,7 +185,7 @@ func TestNoPhaseFollowsWhatHasFailedHoweverItIsRedriven(t *testing.T) {
 		t.Fatal("the evidence is lost")
 	}
 	w.crowded(faulty.Settle, 1000)
-	if state, err := w.operator.Redrive(t.Context(), id, w.message(id).Revision); err != nil || state != storage.MessageDead {
+	if state, err := w.operator.Redrive(t.Context(), id, w.seen(id)); err != nil || state != storage.MessageDead {
 		t.Errorf("redriven in contention it is %s, %v", state, err)
 	}
 	w.store.Clear()

@@ -25,8 +25,6 @@ type delivery struct {
 	machine protocol.Delivery
 	config  protocol.Config
 	topic   Topic
-	// refuseBefore is until when data may have been lost, as the table says.
-	refuseBefore time.Time
 
 	// row is the message as it was read or written last, with all that the machine does not know of it; none, where there
 	// is no such message.
@@ -61,8 +59,6 @@ type delivery struct {
 	// cause is why the last call to the store, or the topic's Settle, failed; called that the provider was called.
 	cause  error
 	called bool
-	// unread is why nobody knows what was lost, where that counts after the call.
-	unread error
 	// clock is the latest instant that was read or waited for: it never goes back, and goes on while a wait does, whatever
 	// Config.Now says. So a clock that stands still, or is set back, is no reason to go on for ever.
 	clock time.Time
@@ -112,13 +108,13 @@ func (x *delivery) know(m *storage.Message) protocol.Message {
 		return header
 	}
 	x.row, x.first, x.topic, x.config = *m, m.State, topic, topic.protocol(x.cfg)
-	x.heed()
 	return header
 }
 
 // provable is from when absence is proof, by what was read or written last.
 func (x *delivery) provable() time.Time {
-	return translation.TimeOf(translation.HeaderOf(&x.row).Provable(&x.config))
+	config := x.machine.Heeding(&x.config)
+	return translation.TimeOf(translation.HeaderOf(&x.row).Provable(&config))
 }
 
 // run drives the machine to its end. Besides what [delivery.trouble] says, it returns why the machine was left on the way:
@@ -134,9 +130,7 @@ func (x *delivery) run(ctx context.Context) (protocol.Say, error) {
 func (x *delivery) drive(ctx context.Context, in protocol.Input) (protocol.Say, error) {
 	for {
 		in.Now = translation.InstantOf(x.now())
-		if err := x.heedFirst(ctx, in); err != nil {
-			return protocol.Say{}, err
-		}
+		x.heed(ctx, &in)
 		var action protocol.Action
 		if x.machine, action = x.machine.Next(in, &x.config); action.Do == protocol.Tell {
 			x.notify(ctx, action.Say)
@@ -252,10 +246,6 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 	} else if err := x.rest(ctx, x.pause(int(a.Pause)-1), until); err != nil {
 		return in, err
 	}
-	if x.unread != nil && ends(x.machine.Step, a.Write) {
-		x.cause, x.machine.At.Persists = x.unread, false // nothing was sent, nor will be: an answer is kept at once
-		return in, nil
-	}
 	if x.machine.Errand == protocol.Close && x.row.Sealed && a.Write.RecAs == protocol.End {
 		// What that means to the application a worker with the keys can ask; without it only what has ended is closed.
 		x.cause, in.Reply = errSealed, refused(protocol.CondRecord)
@@ -357,25 +347,36 @@ func (x *delivery) trouble(s protocol.Say) error {
 		return x.overtaken()
 	case s.Code != protocol.Unavailable:
 		return nil
+	case errors.Is(x.cause, errLossUnread) && (x.unheard == nil || x.machine.Seen.None()): // nothing was sent for it
+		return x.cause
 	case x.cause == nil || errors.As(x.cause, &conflict):
 		return fmt.Errorf("outbox: other executions kept changing the message: %w", storage.ErrContention)
 	}
-	if x.unheard != nil && x.machine.At.Tainted { // what the last try met is no word on the one that had no reply
-		return fmt.Errorf("outbox: %s: it may have landed: %w; then: %v", stepNames[x.machine.At.W.Msg.State], x.unheard, x.cause) //nolint:errorlint // one of them decides
-	}
+	step := stepNames[x.machine.At.W.Msg.State]
 	if x.machine.At.W.MsgAs == protocol.Postpone {
-		return fmt.Errorf("outbox: postpone: %w", x.cause)
+		step = "postpone"
 	}
-	return fmt.Errorf("outbox: %s: %w", stepNames[x.machine.At.W.Msg.State], x.cause)
+	switch {
+	case x.unheard == nil || !x.machine.At.Tainted && x.machine.Seen.None():
+		return fmt.Errorf("outbox: %s: %w", step, x.cause)
+	case errors.Is(x.cause, x.unheard):
+		return fmt.Errorf("outbox: %s: it may have landed: %w", step, x.unheard)
+	}
+	// What the last try met is no word on the one that had no reply.
+	return fmt.Errorf("outbox: %s: it may have landed: %w; then: %v", step, x.unheard, x.cause) //nolint:errorlint // one of them decides
 }
 
 // overtaken is the error of a person's change that meets what somebody else wrote. Where a try of it had no reply, it may have landed
 // before that: then nobody can say that it has not.
 func (x *delivery) overtaken() error {
-	if x.unheard != nil {
+	row := x.existing()
+	switch {
+	case x.unheard != nil:
 		return fmt.Errorf("outbox: the message has changed since, before or after this landed: %w", x.unheard)
+	case row != nil && translation.IDOf(row.Revision) == x.machine.Seen:
+		return &RefusalError{x.id, "data may have been lost since you looked at it: look at the provider and at the message again"}
 	}
-	return &storage.MessageConflictError{Existing: x.existing()}
+	return &storage.MessageConflictError{Existing: row}
 }
 
 // stepNames say what could not be done, by what the message was to become.

@@ -35,17 +35,8 @@ func newDesk(store Store, topics *Topics, wakeUps WakeUps, deadLetters DeadLette
 		store: store, topics: topics, wakeUps: wakeUps, deadLetters: deadLetters,
 		cfg: topics.cfg, mint: storage.IDGenerator{Random: topics.cfg.Random},
 	}
-	d.loss = &cutover.Reader{Read: d.readLoss, Now: d.cfg.Now, Timeout: d.cfg.StoreTimeout, Moved: d.tellLoss}
+	d.loss = &cutover.Reader{Read: d.store.RefuseBefore, Now: d.cfg.Now, Timeout: d.cfg.StoreTimeout, Moved: d.tellLoss}
 	return d, nil
-}
-
-// readLoss reads until when data may have been lost, as the table says.
-func (d *desk) readLoss(ctx context.Context) (time.Time, error) {
-	at, err := d.store.RefuseBefore(ctx)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("outbox: read RefuseBefore: %w", err)
-	}
-	return at, nil
 }
 
 func (d *desk) tellLoss(ctx context.Context, at time.Time) {

@@ -331,6 +331,62 @@ func whileAsked(topic *outbox.Topic, then *func()) {
 	}
 }
 
+// An operator whose evidence the topic is asked about is frozen meanwhile: the message was started anew, executed, and lost. Where nobody knows
+// whether it was, they say it again.
+func TestAPersonsEvidenceThatWasFrozenThroughALossIsNotTaken(t *testing.T) {
+	chain := func(topic *outbox.Topic) { twoPhases(false)(topic); keyless(topic) }
+	for name, evidence := range map[string]outbox.Outcome{"declined": outbox.Declined{Reference: "ch_no"}, "delivered": charged} {
+		for _, unreadable := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: ", and what was lost can't be read"}[unreadable], func(t *testing.T) {
+				var then func()
+				w := newWorld(t, options{topic: func(topic *outbox.Topic) { chain(topic); whileAsked(topic, &then) }})
+				id := w.accept(parked)
+				seen := w.seen(id)
+				then = func() {
+					executed(w, id)
+					if unreadable {
+						w.unreadable()
+					}
+				}
+				decision, err := w.operator.Settle(t.Context(), id, seen, evidence)
+				if unreadable && !errors.Is(err, errUnreadable) {
+					t.Errorf("%s, %v, want that it can't be read", decision, err)
+				} else if !unreadable {
+					refusedWith(t, err, "since you looked at it")
+				}
+				if m := w.message(id); m.Revision != seen.Revision {
+					t.Errorf("it was written: %+v", m)
+				}
+			})
+		}
+	}
+}
+
+// A worker is frozen while the topic is asked what it means that nothing was executed: the message was started anew, executed, and lost.
+func TestAnEndAsNotExecutedThatWasFrozenThroughALossIsNone(t *testing.T) {
+	for _, unreadable := range []bool{false, true} {
+		t.Run(map[bool]string{false: "lost", true: "unreadable"}[unreadable], func(t *testing.T) {
+			var then func()
+			w := newWorld(t, options{topic: func(topic *outbox.Topic) { keyless(topic); whileAsked(topic, &then) }})
+			w.provider.script = []string{"400"}
+			id := w.accept()
+			then = func() {
+				executed(w, id)
+				if unreadable {
+					w.unreadable()
+				}
+			}
+			_ = w.worker.Deliver(t.Context(), id)
+			w.store.Clear()
+			want := map[bool]storage.MessageState{false: storage.MessageUnknown, true: storage.MessagePending}[unreadable]
+			w.want(id, want, storage.StatePending, 202, "", 1)
+			w.clock.Add(5 * time.Minute)
+			_ = w.worker.Deliver(t.Context(), id)
+			w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
+		})
+	}
+}
+
 // An operator who closes what was never executed is frozen while the topic is asked what that means: it was redriven, called, and lost.
 func TestACloseThatWasFrozenThroughALossClosesNothing(t *testing.T) {
 	for name, c := range map[string]struct{ lost, unreadable bool }{"lost": {lost: true}, "unreadable": {unreadable: true}, "neither": {}} {
@@ -352,7 +408,7 @@ func TestACloseThatWasFrozenThroughALossClosesNothing(t *testing.T) {
 			err := w.operator.Close(t.Context(), id, w.seen(id))
 			switch {
 			case c.lost:
-				refusedWith(t, err, "under way until")
+				refusedWith(t, err, "since you looked at it")
 				w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
 			case c.unreadable:
 				if !errors.Is(err, errUnreadable) {

@@ -229,8 +229,8 @@ func TestADeclineOfARestoredMessageIsKeptForAPerson(t *testing.T) {
 	w.want(id, storage.MessageDeclined, storage.StateCompleted, 402, "declined", 0)
 }
 
-// A person has looked at all attempts: their decline settles, whether what was lost can be read or not. Where the store does not take it, it
-// is not left to a sweep, which would doubt it: they are told so, and say it again.
+// A person has looked at all attempts: their decline settles. Where the store does not take it, it is not left to a sweep, which would doubt
+// it: they are told so, and say it again. So they do where nobody knows what was lost since they looked.
 func TestAPersonsDeclineOfARestoredMessageSettlesOrIsSaidAgain(t *testing.T) {
 	w := newWorld(t, options{topic: keyless})
 	id := w.accept(parked)
@@ -247,6 +247,11 @@ func TestAPersonsDeclineOfARestoredMessageSettlesOrIsSaidAgain(t *testing.T) {
 	w.store.Clear()
 	w.clock.Add(2 * time.Minute)
 	w.unreadable()
+	if decision, err := w.operator.Settle(t.Context(), id, w.seen(id), declined); !errors.Is(err, errUnreadable) {
+		t.Errorf("%s, %v, want that it can't be read", decision, err)
+	}
+	w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 0)
+	w.store.Clear()
 	if decision, err := w.operator.Settle(t.Context(), id, w.seen(id), declined); err != nil || decision != outbox.DecisionSettled {
 		t.Errorf("%s, %v", decision, err)
 	}
@@ -497,4 +502,128 @@ func (w *world) unreadable() {
 	for n := range 5 {
 		w.store.On(faulty.RefuseBefore, n+1, faulty.Refuse(errUnreadable))
 	}
+}
+
+// A person looks, and decides. Then the message is started anew, called and lost, and is restored as it was when they looked: their decision
+// is about what they do not know. Who looks again may decide.
+func TestADecisionFromBeforeALossIsNotCarriedOut(t *testing.T) {
+	as := func(*storage.Message) {}
+	for name, c := range map[string]struct {
+		decide func(*world, idem.MessageID, outbox.Seen) error
+		change func(*storage.Message)
+		now    storage.MessageState
+	}{
+		"close": {func(w *world, id idem.MessageID, seen outbox.Seen) error {
+			return w.operator.Close(w.Context(), id, seen)
+		}, as, storage.MessageCancelled},
+		"redrive": {func(w *world, id idem.MessageID, seen outbox.Seen) error {
+			_, err := w.operator.Redrive(w.Context(), id, seen)
+			return err
+		}, as, storage.MessageUnknown},
+		"settle as declined": {func(w *world, id idem.MessageID, seen outbox.Seen) error {
+			_, err := w.operator.Settle(w.Context(), id, seen, outbox.Declined{Reference: "ch_no"})
+			return err
+		}, as, storage.MessageDeclined},
+		"settle what undoes as declined": {func(w *world, id idem.MessageID, seen outbox.Seen) error {
+			_, err := w.operator.Settle(w.Context(), id, seen, outbox.Declined{Reference: "ch_no"})
+			return err
+		}, func(m *storage.Message) { m.Undoes = true }, storage.MessageDead},
+		"settle as delivered": {func(w *world, id idem.MessageID, seen outbox.Seen) error {
+			_, err := w.operator.Settle(w.Context(), id, seen, charged)
+			return err
+		}, as, storage.MessageDelivered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: keyless})
+			id := w.accept(func(m *storage.Message) { m.State, m.Epoch = storage.MessageDead, 1 }, c.change)
+			seen := w.seen(id)
+			w.clock.Add(time.Hour)
+			w.loses(w.clock.Now())
+			w.clock.Add(time.Hour)
+			refusedWith(t, c.decide(w, id, seen), "since you looked at it")
+			w.want(id, storage.MessageDead, storage.StatePending, 202, "", 0)
+			if m := w.message(id); m.Revision != seen.Revision || m.KeptDeclined != nil {
+				t.Errorf("it was written: %+v", m)
+			}
+			lost, err := w.operator.Lost(t.Context())
+			w.ok(err)
+			w.ok(c.decide(w, id, outbox.Seen{Revision: seen.Revision, Lost: lost}))
+			if got := w.message(id).State; got != c.now {
+				t.Errorf("it is %s, want %s", got, c.now)
+			}
+		})
+	}
+}
+
+// What a process is configured to count as lost is lost to its operators, whatever the table says.
+func TestWhatIsLostIsTheLaterOfTableAndConfiguration(t *testing.T) {
+	w := newWorld(t, options{config: func(c *outbox.Config) { c.RefuseBefore = c.Now().Add(time.Minute) }})
+	configured := w.clock.Now().Add(time.Minute)
+	for _, c := range []struct{ table, want time.Time }{{time.Time{}, configured}, {configured.Add(-time.Second), configured}, {configured.Add(time.Second), configured.Add(time.Second)}} {
+		if got := w.topics.Lost(c.table); !got.Equal(c.want) {
+			t.Errorf("the table says %v: %v, want %v", c.table, got, c.want)
+		}
+	}
+	if got, err := w.operator.Lost(t.Context()); err != nil || !got.Equal(configured) {
+		t.Errorf("%v, %v, want %v", got, err, configured)
+	}
+	w.unreadable()
+	w.clock.Add(2 * time.Minute)
+	if _, err := w.operator.Lost(t.Context()); !errors.Is(err, errUnreadable) {
+		t.Errorf("%v, want that it can't be read", err)
+	}
+}
+
+// What a process has read of losses may be a minute old. A person's decision is judged by no less than what they knew themselves.
+func TestADecisionIsJudgedByWhatThePersonKnew(t *testing.T) {
+	w := newWorld(t, options{topic: keyless})
+	id := w.accept(parked)
+	w.clock.Add(time.Hour)
+	if lost, err := w.operator.Lost(t.Context()); err != nil || !lost.IsZero() {
+		t.Fatal(lost, err)
+	}
+	w.clock.Add(time.Second)
+	w.loses(w.clock.Now())
+	refusedWith(t, w.operator.Close(t.Context(), id, w.seen(id)), "under way until")
+	w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 0)
+}
+
+// A person's evidence that the store has not taken is kept for longer than it is settled for. Where their process was frozen meanwhile, and data
+// was lost, it is not kept either: it may be of an attempt that another one has followed.
+func TestAPersonsEvidenceIsNotKeptThroughALoss(t *testing.T) {
+	for _, unreadable := range []bool{false, true} {
+		w := newWorld(t, options{})
+		id := w.accept(parked)
+		seen := w.seen(id)
+		w.store.On(faulty.Settle, 1, func(context.Context, func(context.Context) error) error {
+			executed(w, id)
+			if unreadable {
+				w.unreadable()
+			}
+			return &storage.OutcomeUnknownError{Cause: errDown}
+		})
+		_, err := w.operator.Settle(t.Context(), id, seen, outbox.Declined{Reference: "ch_no"})
+		if unknown := new(storage.OutcomeUnknownError); !errors.As(err, &unknown) {
+			t.Errorf("unreadable %t: %v, want that it may have landed", unreadable, err)
+		}
+		if m := w.message(id); m.Revision != seen.Revision || m.KeptDeclined != nil {
+			t.Errorf("unreadable %t: it was written: %+v", unreadable, m)
+		}
+	}
+}
+
+// A person whose settlement landed without a reply, and whose evidence the store does not take, is told that it may have landed.
+func TestAPersonsSettlementThatLandedIsNotToldAsThrottled(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept(parked)
+	w.store.On(faulty.Settle, 1, faulty.LoseReply())
+	for n := range 1000 {
+		w.store.On(faulty.Settle, n+2, faulty.Refuse(storage.ErrThrottled))
+		w.store.On(faulty.PatchMessage, n+1, faulty.Refuse(storage.ErrThrottled))
+	}
+	_, err := w.operator.Settle(t.Context(), id, w.seen(id), charged)
+	if unknown := new(storage.OutcomeUnknownError); !errors.As(err, &unknown) || errors.Is(err, storage.ErrThrottled) {
+		t.Errorf("%v, want that nobody knows", err)
+	}
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 0)
 }

@@ -12,10 +12,11 @@ import (
 )
 
 // Operator carries out what a person decides about messages that are unknown, evidenced or dead. Each change is
-// conditional on the revision that the person saw. If the message has changed since, nothing is changed, and the error is
+// conditional on what the person saw. If the message has changed since, nothing is changed, and the error is
 // an [*storage.MessageConflictError] with the present message; but where a try had no reply and the message has changed
 // since, the error is another one, because nobody can say whether the try landed before. A change that the contract does
-// not admit is a [*RefusalError]. Other errors are as with [Runner.ReconcileMessage].
+// not admit is a [*RefusalError], and so is one that was decided before a loss of data. Other errors are as with
+// [Runner.ReconcileMessage].
 type Operator struct{ *desk }
 
 // NewOperator returns an operator, or an [*idem.ConfigError] for an argument that is nil.
@@ -25,6 +26,22 @@ func NewOperator(store Store, topics *Topics, wakeUps WakeUps, deadLetters DeadL
 		return nil, err
 	}
 	return &Operator{desk: d}, nil
+}
+
+// Seen is what a person looked at when they decided about a message.
+type Seen struct {
+	// Revision is the message's, as it was seen.
+	Revision storage.Revision
+	// Lost is what [Operator.Lost] returned before the message was read. After a loss of data a message may be as it was seen, and have been
+	// executed by an attempt that was lost: who looked before that looks again.
+	Lost time.Time
+}
+
+// Lost returns until when data may have been lost, for [Seen]: the later of Config.RefuseBefore and what the table says; the zero time where
+// nothing was lost. It may be a minute old.
+func (o *Operator) Lost(ctx context.Context) (time.Time, error) {
+	lost, err := o.loss.At(ctx)
+	return o.topics.Lost(lost), err
 }
 
 // RefusalError refuses a change that could lose an effect, or make it happen twice. Nothing was changed.
@@ -42,7 +59,7 @@ func (e *RefusalError) Error() string { return fmt.Sprintf("outbox: %s: refused:
 // [Delivered] or [Declined]. It returns [DecisionSettled], or [DecisionDead] or [DecisionKept] if the evidence could not
 // be settled; then it is kept on the message. [Declined] of a provider that honours no keys is not kept where the store does not take
 // it: it is of all attempts, and the message keeps it of one. That is an error, and the person says it again.
-func (o *Operator) Settle(ctx context.Context, id idem.MessageID, seen storage.Revision, evidence Outcome) (Decision, error) {
+func (o *Operator) Settle(ctx context.Context, id idem.MessageID, seen Seen, evidence Outcome) (Decision, error) {
 	if !definite(evidence) {
 		return DecisionNone, &RefusalError{id, fmt.Sprintf("a %T is no evidence", evidence)}
 	}
@@ -73,7 +90,7 @@ func (o *Operator) Settle(ctx context.Context, id idem.MessageID, seen storage.R
 // proven. The person must have checked that nothing happened: a message whose effect happened must be settled instead.
 // The message is cancelled, with what Settle returns for [NotExecuted]. The record fails with `operation_closed`, or
 // waits for the message that Settle sends to undo earlier steps. If the record is final already, only the message ends.
-func (o *Operator) Close(ctx context.Context, id idem.MessageID, seen storage.Revision) error {
+func (o *Operator) Close(ctx context.Context, id idem.MessageID, seen Seen) error {
 	x, err := o.change(protocol.Close, id, seen)
 	if err != nil {
 		return err
@@ -108,7 +125,7 @@ func (x *delivery) unclosable() string {
 // settled, unless it is a decline that may be about one attempt of several: that is refused, and must be settled by
 // [Operator.Settle]. If a call is open, the message is unknown again, and probed. Otherwise it is pending again, with the same
 // downstream key. A message that is evidenced is settled. Redrive returns the message's new state.
-func (o *Operator) Redrive(ctx context.Context, id idem.MessageID, seen storage.Revision) (storage.MessageState, error) {
+func (o *Operator) Redrive(ctx context.Context, id idem.MessageID, seen Seen) (storage.MessageState, error) {
 	x, err := o.change(protocol.Redrive, id, seen)
 	if err != nil {
 		return "", err
@@ -137,13 +154,13 @@ func (x *delivery) undrivable() string {
 }
 
 // change is a delivery about the message as a person saw it.
-func (o *Operator) change(errand protocol.MessageErrand, id idem.MessageID, seen storage.Revision) (*delivery, error) {
-	if seen == "" {
+func (o *Operator) change(errand protocol.MessageErrand, id idem.MessageID, seen Seen) (*delivery, error) {
+	if seen.Revision == "" {
 		return nil, &RefusalError{id, "the revision that was seen must be told"}
 	}
 	x, err := o.newDelivery(errand, id)
 	if err == nil {
-		x.machine.Seen = translation.IDOf(seen)
+		x.machine.Seen, x.machine.SeenLost = translation.IDOf(seen.Revision), translation.InstantOf(seen.Lost)
 	}
 	return x, err
 }

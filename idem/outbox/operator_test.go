@@ -14,9 +14,11 @@ import (
 )
 
 // seen is the message as an operator sees it.
-func (w *world) seen(id idem.MessageID) storage.Revision {
+func (w *world) seen(id idem.MessageID) outbox.Seen {
 	w.Helper()
-	return w.message(id).Revision
+	lost, err := w.inner.RefuseBefore(w.Context())
+	w.ok(err)
+	return outbox.Seen{Revision: w.message(id).Revision, Lost: w.topics.Lost(lost)}
 }
 
 // refusedWith demands a refusal that gives the reason.
@@ -100,12 +102,12 @@ func TestOperatorIsFencedByWhatWasSeen(t *testing.T) {
 
 // Between the operator's look and their write a probe settles: the write meets the fence, not the other way round.
 func TestOperatorLosesToWhoeverWasFaster(t *testing.T) {
-	for name, decide := range map[string]func(*world, idem.MessageID, storage.Revision) error{
-		"settle": func(w *world, id idem.MessageID, seen storage.Revision) error {
+	for name, decide := range map[string]func(*world, idem.MessageID, outbox.Seen) error{
+		"settle": func(w *world, id idem.MessageID, seen outbox.Seen) error {
 			_, err := w.operator.Settle(w.Context(), id, seen, outbox.Declined{})
 			return err
 		},
-		"close": func(w *world, id idem.MessageID, seen storage.Revision) error {
+		"close": func(w *world, id idem.MessageID, seen outbox.Seen) error {
 			return w.operator.Close(w.Context(), id, seen)
 		},
 	} {
@@ -156,6 +158,8 @@ func TestOperatorWhoseSettlementIsFoundLateHasSettled(t *testing.T) {
 	seen := w.seen(id)
 	w.store.Each(func(call faulty.Call) faulty.Fault {
 		switch {
+		case call == faulty.RefuseBefore && w.store.Count(faulty.PatchMessage) > 0: // of what has ended nobody has to know what was lost
+			return faulty.Refuse(errUnreadable)
 		case call != faulty.Settle:
 			return func(ctx context.Context, run func(context.Context) error) error { return run(ctx) }
 		case w.store.Count(faulty.Settle) == 1:
@@ -527,7 +531,7 @@ func TestWhatIsNoEvidenceSettlesNothing(t *testing.T) {
 		w.deliver(id)
 		seen := w.message(id)
 		var refused *outbox.RefusalError
-		if decision, err := w.operator.Settle(t.Context(), id, seen.Revision, no); !errors.As(err, &refused) || decision != outbox.DecisionNone {
+		if decision, err := w.operator.Settle(t.Context(), id, outbox.Seen{Revision: seen.Revision}, no); !errors.As(err, &refused) || decision != outbox.DecisionNone {
 			t.Errorf("a person's %T: %s, %v", no, decision, err)
 		}
 		if m := w.message(id); m.Revision != seen.Revision {

@@ -167,6 +167,14 @@ func (t *Topics) Doubted(m storage.Message, lost time.Time) bool {
 	return m.KeptDeclined != nil && m.KeptDelivered == nil && translation.HeaderOf(&m).Doubted(&config)
 }
 
+// Lost returns the later of lost, which a store's RefuseBefore returned, and Config.RefuseBefore: until then data may have been lost.
+func (t *Topics) Lost(lost time.Time) time.Time {
+	if t.cfg.RefuseBefore.After(lost) {
+		return t.cfg.RefuseBefore
+	}
+	return lost
+}
+
 // after is what a topic's messages are judged by after a loss.
 func (t *Topics) after(lost time.Time, topic string) protocol.Config {
 	config := t.byName[topic].protocol(t.cfg)

@@ -64,7 +64,7 @@ func (d Delivery) called(in Input, c *Config) (Delivery, Action) {
 			m = park(m, now, c)
 		}
 	}
-	return d.send(Writing, Write{MsgIf: seenMessage(d.Held, c), MsgAs: Put, Msg: m}, now+c.Topic.SettleFor)
+	return d.put(m, now, c)
 }
 
 // refusedOpen: no further call is wanted, and one may have happened.

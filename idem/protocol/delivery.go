@@ -108,8 +108,10 @@ type Delivery struct {
 	Errand MessageErrand
 	// Seed is random: the owner of a claim, revisions and tokens are derived from it.
 	Seed ID
-	// Seen is the revision that a person decided about; None where nobody did.
-	Seen ID
+	// Seen is the revision that a person decided about; None where nobody did. SeenLost is until when data may have been lost, as it was
+	// known then: of what was lost since they know nothing, although the row may be as it was.
+	Seen     ID
+	SeenLost Instant
 	// Evidence is the definite outcome that is to be settled, and Epoch and Owner the claim whose call brought it, None where
 	// it came by another way.
 	Evidence Outcome
@@ -133,6 +135,9 @@ type Delivery struct {
 	Becomes MessageState
 	// AskedAt is when the provider was asked, Deadline when the caller's time is over; 0 is never.
 	AskedAt, Deadline Instant
+	// Lost is until when data may have been lost, by what the driver has said; Unread that it could not say it when that counted last.
+	Lost   Instant
+	Unread bool
 	// Held is the message as it was last read or written.
 	Held Message
 	// Ends is what the message becomes where it fails.
@@ -149,6 +154,21 @@ const judgementsMax = 8
 
 // Next is the whole protocol of a message.
 func (d Delivery) Next(in Input, c *Config) (Delivery, Action) {
+	if d.Heeds(in, c) {
+		var ends SayCode
+		if d, ends = d.heed(in, c); ends != 0 {
+			d.Alarms &^= AlarmWeak // whoever comes next judges it
+			return d.over(ends)
+		}
+	}
+	if d.Lost <= c.Topic.RefuseBefore {
+		return d.next(in, c)
+	}
+	told := d.Heeding(c)
+	return d.next(in, &told)
+}
+
+func (d Delivery) next(in Input, c *Config) (Delivery, Action) {
 	switch {
 	case in.What == Begin:
 		return d.begin(in, c)
@@ -225,8 +245,12 @@ func (d Delivery) send(s Step, w Write, until Instant) (Delivery, Action) {
 	return d, Action{Do: Send, Write: w, Until: until}
 }
 
-// put replaces the whole message where it still is what was seen.
+// put replaces the whole message where it still is what was seen. Nobody gives up what may have been executed before a loss that nobody
+// can read.
 func (d Delivery) put(next Message, now Instant, c *Config) (Delivery, Action) {
+	if d.Unread && next.State == Dead {
+		return d.over(Unavailable)
+	}
 	return d.send(Writing, Write{MsgIf: seenMessage(d.Held, c), MsgAs: Put, Msg: next}, now+c.Topic.SettleFor)
 }
 
@@ -369,7 +393,7 @@ func (d Delivery) weak(c *Config) bool {
 // another attempt may have followed, been executed, and been lost. Within that time nobody else could have called.
 func (d Delivery) strayed(now Instant, c *Config) bool {
 	own := d.Errand == Wake || d.Errand == Carry
-	return own && d.Evidence == OutDeclined && d.Overdue(now, c) && d.Held.Doubted(c)
+	return own && d.Evidence == OutDeclined && d.Overdue(now, c) && d.Held.Doubted(c) && !c.off(StrayedSettles)
 }
 
 // Overdue says that what this delivery has claimed is another's to claim by now, or nearly.

@@ -15,6 +15,9 @@ func (d Delivery) fail(ends Message, now Instant, c *Config) (Delivery, Action) 
 // follows, and the record stays pending until it has ended.
 func (d Delivery) failNow(now Instant, c *Config) (Delivery, Action) {
 	m, ends := d.Held, d.Ends
+	if d.Unread { // what was executed before a loss does not end as not executed
+		return d.over(Unavailable)
+	}
 	if d.Meant.Fails || d.Meant.Continues && (m.Index < 2 || m.Undoes) {
 		return d.unfailed(now, c)
 	}

@@ -73,6 +73,9 @@ type Input struct {
 	Backoff Millis
 	// Meant is what the topic's Settle answered. For Answered.
 	Meant Meant
+	// Lost is until when data may have been lost; Unread says that nobody knows. For what a delivery heeds ([Delivery.Heeds]).
+	Lost   Instant
+	Unread bool
 }
 
 // ResultCode is what a handler ended with, by the operation's policy.

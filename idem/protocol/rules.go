@@ -80,4 +80,9 @@ const (
 	UncalledCounts  // a call that never left counts as an attempt
 	OthersJudged    // a message of another release is judged as one's own
 	RejectionLasts  // a rejection lives as long as the resource that it did not make
+	LossUnheeded    // what was lost while a provider was called, or a topic was asked, is not heeded
+	UnreadEnds      // what was not executed, or declined, ends although nobody knows what was lost
+	StrayedSettles  // a decline that answers a call which outlived its claim settles after a loss
+	KeptSettles     // a decline that was kept settles after a loss
+	NoSeenLoss      // a person's decision is carried out after a loss that they did not know of
 )

@@ -36,7 +36,7 @@ func (d Delivery) ask(now Instant, c *Config) (Delivery, Action) {
 // settleKept settles what the message keeps. Delivered wins: a decline of another attempt takes nothing back. What is kept of a restored
 // message may have been kept by a worker that was frozen: where each attempt is executed, a decline of one is asked about.
 func (d Delivery) settleKept(now Instant, c *Config) (Delivery, Action) {
-	if m := d.Held; m.Kept == KeptDeclined && m.Doubted(c) {
+	if m := d.Held; m.Kept == KeptDeclined && m.Doubted(c) && !c.off(KeptSettles) {
 		d.Alarms |= AlarmWeak
 		if !d.Seen.None() {
 			return d.over(Inadmissible)
@@ -71,12 +71,7 @@ func (d Delivery) answered(in Input, c *Config) (Delivery, Action) {
 			return d.over(Inadmissible)
 		}
 		return d.redriveNow(in.Now, c)
-	case d.Asked == AskNotExecuted && d.Errand == Close:
-		if !d.closable(in.Now, c) { // data was lost while the topic was asked
-			return d.over(Inadmissible)
-		}
-		return d.failNow(in.Now, c)
-	case d.Asked == AskNotExecuted && d.Held.openSince(c) != 0: // the same
+	case d.Asked == AskNotExecuted && d.Errand != Close && d.Held.openSince(c) != 0: // data was lost while the topic was asked
 		return d.giveUp(in.Now, c)
 	case d.Asked == AskNotExecuted:
 		return d.failNow(in.Now, c)
@@ -132,6 +127,9 @@ func (d Delivery) settleNow(now Instant, c *Config) (Delivery, Action) {
 	}
 	if m.Sealed { // nobody can say what rides along
 		w.Said = NotAsked
+	}
+	if d.Unread && (w.Next.State != NoMessage || state == Declined) { // one that can read what was lost settles it, or goes on
+		return d.keep(Evidenced, now, c)
 	}
 	w.Msg.Ended = w.Msg.Ended || c.off(NoChainEnd)
 	until := now + c.Topic.SettleFor

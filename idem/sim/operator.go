@@ -148,13 +148,13 @@ func (w *world) judgeMessageFor(m storage.Message, who string) {
 		_ = w.decide("operator", who, string(m.ID), m.Revision, func(ctx context.Context, p *process) error { // what is refused stays for a person
 			switch {
 			case evidence != nil:
-				_, err := p.operator.Settle(ctx, m.ID, m.Revision, evidence)
+				_, err := p.operator.Settle(ctx, m.ID, outbox.Seen{Revision: m.Revision}, evidence)
 				return err
 			case m.Undoes || w.oneOfAll(operatorsDo, who, 3) != operatorsClose:
-				_, err := p.operator.Redrive(ctx, m.ID, m.Revision)
+				_, err := p.operator.Redrive(ctx, m.ID, outbox.Seen{Revision: m.Revision})
 				return err
 			default:
-				return p.operator.Close(ctx, m.ID, m.Revision)
+				return p.operator.Close(ctx, m.ID, outbox.Seen{Revision: m.Revision})
 			}
 		})
 	})

@@ -34,6 +34,7 @@ var (
 	ofGuard       = []Tests{{Packages: "./idem/guard"}}
 	ofCall        = []Tests{{Packages: "./idem/outbox/call"}}
 	ofOutbox      = []Tests{{Packages: "./idem/outbox"}, {Packages: "./idem/sim"}}
+	ofDeliveries  = []Tests{{Packages: "./idem/outbox"}}
 	ofMiddleware  = []Tests{{Packages: "./idem/middleware"}}
 	ofFunction    = []Tests{{Packages: "./idem/function"}}
 	ofEngine      = []Tests{{Packages: "./idem", Skip: diagrams}, {Packages: "./idem/sim"}}
@@ -90,6 +91,8 @@ func Listed() []Mutant {
 		of(ofCall, calls),
 		of(ofGuard, guards),
 		of(ofOutbox, outcomes),
+		of(ofDeliveries, lostUnderway),
+		of(ofOperator, seenBefore),
 		of(ofOutbox, reminders),
 		of(ofOutbox, remainders),
 		of(ofMiddleware, replays),

@@ -212,7 +212,7 @@ func (w *world) redrive(m made) {
 	id := m.Operation.Message(1)
 	dead, err := w.store.Message(w.Context(), id)
 	w.ok(err)
-	_, err = w.operator.Redrive(w.Context(), id, dead.Revision)
+	_, err = w.operator.Redrive(w.Context(), id, outbox.Seen{Revision: dead.Revision})
 	w.ok(err)
 	w.reconcile(m) // the provider has nothing: it is offered again
 	w.deliver(m)

@@ -430,9 +430,9 @@ func (l *life) judge(ctx context.Context) {
 		}
 		mortal(func() {
 			if evidence := l.till.evidence(m); evidence != nil {
-				_, _ = l.operator.Settle(ctx, m.ID, m.Revision, evidence)
+				_, _ = l.operator.Settle(ctx, m.ID, outbox.Seen{Revision: m.Revision}, evidence)
 			} else {
-				_ = l.operator.Close(ctx, m.ID, m.Revision)
+				_ = l.operator.Close(ctx, m.ID, outbox.Seen{Revision: m.Revision})
 			}
 		})
 	}

@@ -293,7 +293,7 @@ func (w *world) giveUpUnclaimed() {
 		w.post(tenantA, a.path, "abandoned", a.body).want(202).decode(&abandoned)
 		w.post(tenantA, a.path, "closed", a.body).want(202).decode(&closed)
 		m := w.message(closed.Operation)
-		w.ok(w.operator.Close(w.Context(), m.ID, m.Revision))
+		w.ok(w.operator.Close(w.Context(), m.ID, w.seen(m)))
 		w.post(tenantA, a.path, "closed", a.body).problem(502, "operation_closed").want(502, "Idempotent-Replayed: true")
 		w.clock.Advance(24 * time.Hour)
 		w.deliver(abandoned.Operation)

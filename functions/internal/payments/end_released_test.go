@@ -246,7 +246,7 @@ func TestAPayoutWhoseHoldWasReleasedByHandEnds(t *testing.T) {
 				if release == nil || release.State != storage.MessageDead {
 					w.Fatalf("the release is %+v; want it dead", release)
 				}
-				_, err = w.operator.Settle(w.Context(), release.ID, release.Revision, outbox.Delivered{Reference: "rel_by_hand"})
+				_, err = w.operator.Settle(w.Context(), release.ID, w.seen(*release), outbox.Delivered{Reference: "rel_by_hand"})
 				w.ok(err)
 				w.ended(payout, "iban_ok", w.payOut("k", "iban_ok").want(502))
 				w.ends(payout, "there already")

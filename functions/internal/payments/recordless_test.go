@@ -62,7 +62,7 @@ func TestAMessageGetsItsLostRecordBack(t *testing.T) {
 			w.Errorf("%+v", got)
 		}
 		w.again("k", "card_ok").want(202)
-		_, err = w.operator.Redrive(w.Context(), id, dead.Revision)
+		_, err = w.operator.Redrive(w.Context(), id, w.seen(*dead))
 		w.ok(err)
 		w.again("k", "card_ok").want(201)
 		if got, err := w.restorer().Restore(w.Context(), a.Operation, w.shown(a.Operation), payments.Told{}); err != nil || got != "there already" {
@@ -139,7 +139,7 @@ func TestAPayoutWithoutItsRecordIsPaidOut(t *testing.T) {
 		if got, err := w.restorer().Restore(w.Context(), payout, w.shown(payout), payments.Told{}); err != nil || got != "restored" {
 			w.Fatalf("%q, %v", got, err)
 		}
-		_, err = w.operator.Redrive(w.Context(), dead.ID, dead.Revision)
+		_, err = w.operator.Redrive(w.Context(), dead.ID, w.seen(dead))
 		w.ok(err)
 		w.payOut("k", "iban_ok").want(201)
 		w.made(1, 1, 500)

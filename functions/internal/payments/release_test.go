@@ -209,7 +209,7 @@ func TestAHoldThatCantBeReleasedIsLeftToAnOperator(t *testing.T) {
 				}
 				w.faults()
 				byHand := w.release("by hand")
-				if decision, err := w.operator.Settle(w.Context(), m.ID, m.Revision, outbox.Delivered{Reference: byHand}); err != nil || decision != outbox.DecisionSettled {
+				if decision, err := w.operator.Settle(w.Context(), m.ID, w.seen(m), outbox.Delivered{Reference: byHand}); err != nil || decision != outbox.DecisionSettled {
 					w.Errorf("settled: %s, %v", decision, err)
 				}
 				w.notPaidOut(f, operation, id)
@@ -248,7 +248,7 @@ func TestAHoldThatSomebodyElseReleasedIsLeftToAnOperator(t *testing.T) {
 			w.Errorf("message %s is %s, want it dead", m.ID, m.State)
 		}
 		w.waits(f, operation, id, "unknown")
-		_, err := w.operator.Settle(w.Context(), m.ID, m.Revision, outbox.Delivered{Reference: byHand})
+		_, err := w.operator.Settle(w.Context(), m.ID, w.seen(m), outbox.Delivered{Reference: byHand})
 		w.ok(err)
 		w.notPaidOut(f, operation, id)
 	})
@@ -261,10 +261,10 @@ func TestAReleaseIsSentAgainByAnOperator(t *testing.T) {
 		w.finished()
 		w.faults()
 		m := w.message(operation)
-		if err := w.operator.Close(w.Context(), m.ID, m.Revision); err == nil {
+		if err := w.operator.Close(w.Context(), m.ID, w.seen(m)); err == nil {
 			w.Error("closed, although the hold stands")
 		}
-		_, err := w.operator.Redrive(w.Context(), m.ID, m.Revision)
+		_, err := w.operator.Redrive(w.Context(), m.ID, w.seen(m))
 		w.ok(err)
 		w.finished()
 		w.notPaidOut(f, operation, id)
@@ -293,7 +293,7 @@ func TestAReleaseWithoutAnAnswerIsProbed(t *testing.T) {
 				if m.State != storage.MessageDead {
 					w.Errorf("message %s is %s, want it dead", m.ID, m.State)
 				}
-				_, err := w.operator.Redrive(w.Context(), m.ID, m.Revision)
+				_, err := w.operator.Redrive(w.Context(), m.ID, w.seen(m))
 				w.ok(err)
 				w.finished()
 				w.notPaidOut(f, operation, id)
@@ -307,7 +307,7 @@ func TestAPayoutThatMayHaveHappenedIsNotCompensated(t *testing.T) {
 	for name, decide := range map[string]func(w *world, m storage.Message){
 		"probe": func(w *world, _ storage.Message) { w.reconciled() },
 		"operator": func(w *world, m storage.Message) {
-			w.ok(w.operator.Close(w.Context(), m.ID, m.Revision))
+			w.ok(w.operator.Close(w.Context(), m.ID, w.seen(m)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -125,7 +125,7 @@ func TestWebhookAfterTheOperationWasClosed(t *testing.T) {
 	onBoth(t, func(w *world) {
 		l, a := w.listen(), w.pay("k", "card_ok")
 		m := w.message(a.Operation)
-		w.ok(w.operator.Close(w.Context(), m.ID, m.Revision))
+		w.ok(w.operator.Close(w.Context(), m.ID, w.seen(m)))
 		final := w.again("k", "card_ok").problem(502, "operation_closed")
 		topics(w.T, w.provider.URL)[m.Topic].Call(w.Context(), m)
 		l.tell(about("evt_1", w.charges()[0]))

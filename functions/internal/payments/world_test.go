@@ -220,6 +220,14 @@ func (callers) Caller(_ context.Context, authorization string) (apikey.Key, erro
 	return apikey.Key{Tenant: tenant, Scopes: apikey.Scopes()}, nil
 }
 
+// seen is the message as a person looks at it now.
+func (w *world) seen(m storage.Message) outbox.Seen {
+	w.Helper()
+	lost, err := w.operator.Lost(w.Context())
+	w.ok(err)
+	return outbox.Seen{Revision: m.Revision, Lost: lost}
+}
+
 func (w *world) ok(err error) {
 	w.Helper()
 	if err != nil {

@@ -263,13 +263,15 @@ func TestAChangeThatFailsMayHaveBeenMade(t *testing.T) {
 		w.logged()
 
 		plan = b.post(http.StatusSeeOther, "/change", form)
-		w.store.On(faulty.Message, 2, faulty.After(func(error) { // the change has begun, and the store answers nothing any more
-			w.store.All(func(ctx context.Context, run func(context.Context) error) error {
-				_ = run(ctx)
-				<-ctx.Done()
-				return ctx.Err()
-			})
-		}))
+		silent := func(ctx context.Context, run func(context.Context) error) error {
+			_ = run(ctx)
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		w.store.On(faulty.Settle, 1, func(ctx context.Context, run func(context.Context) error) error { // from here on the store answers nothing
+			w.store.All(silent)
+			return silent(ctx, run)
+		})
 		b.post(http.StatusSeeOther, plan, url.Values{})
 		w.store.Clear()
 		b.shows(b.get(http.StatusGatewayTimeout, plan), "the change may have been made", "Look at the operation")

@@ -230,6 +230,9 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, err error) {
 	why := err.Error()
 	if stale := (*operator.StaleError)(nil); errors.As(err, &stale) {
 		why = "Nothing was changed. Somebody, or the system itself, has written it since: it is not as you saw it."
+		if stale.Lost() {
+			why = "Nothing was changed. Data may have been lost since you looked: the provider may have been called in between. Ask it again."
+		}
 	}
 	c.render(w, r, status, "failed", title, failed{Why: sentence(why), Stale: staleOf(err), Back: backOf(err)})
 }

@@ -171,6 +171,8 @@ func adviceOnRefusal(err error) string {
 	switch {
 	case errors.As(err, &clock):
 		return "Set this machine's clock by a time server, and try again."
+	case errors.As(err, &stale) && stale.Lost():
+		return "Nothing was changed: the provider may have been called after you looked, and what says so is lost. Ask the provider again, run idemctl inspect with the id, and decide by both."
 	case errors.As(err, &stale), errors.As(err, &record), errors.As(err, &message):
 		return "Nothing was changed: somebody wrote it after you looked. Run idemctl inspect with the id, and decide again by what it shows."
 	case errors.Is(err, operator.ErrNotFound), errors.Is(err, idem.ErrNotLive):

@@ -266,4 +266,4 @@ func TestEachRemovalIsAnExperimentOfItsOwn(t *testing.T) {
 	}
 }
 
-var words = []string{"none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"}
+var words = []string{"none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen"}

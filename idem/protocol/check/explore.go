@@ -40,6 +40,10 @@ type explorer struct {
 	choices []uint8
 	report  Report
 	bad     int
+	// healed is the first state, if any, whose run without faults does what nothing may do, and done what that is. A story that leads there
+	// says more, and is looked for first.
+	healed int
+	done   uint8
 }
 
 func (x *explorer) add(n *state, parent uint32, choice uint8, into *queue) bool {
@@ -56,7 +60,7 @@ func (x *explorer) add(n *state, parent uint32, choice uint8, into *queue) bool 
 // Explore visits every reachable state of the scenario without the rules that are off, and stops at the first violation.
 func Explore(sc Scenario, off p.Rules) Report {
 	begin := time.Now()
-	x := &explorer{w: newWorld(&sc, off), enc: newEncoder(), bad: -1}
+	x := &explorer{w: newWorld(&sc, off), enc: newEncoder(), bad: -1, healed: -1}
 	first := x.w.initial()
 	level, after, base := &queue{}, &queue{}, 0
 	x.add(&first, 0, 0, level)
@@ -66,6 +70,9 @@ func Explore(sc Scenario, off p.Rules) Report {
 		level.reset()
 		level, after = after, level
 		x.report.Depth++
+	}
+	if x.bad < 0 && x.healed >= 0 {
+		x.bad, x.report.Violation = x.healed, violations[x.done]
 	}
 	x.report.States, x.report.Took = len(x.parents), time.Since(begin)
 	var mem runtime.MemStats
@@ -84,9 +91,13 @@ func (x *explorer) level(level, after *queue, base int) {
 		from, choice := uint32(base+k), uint8(0)
 		level.pop(&s)
 		if !x.w.sc.NoHeal {
-			if bad := x.w.heals(&s, &x.walked, x.enc); bad != 0 {
-				x.bad, x.report.Violation = int(from), violations[bad]
+			stuck, done := x.w.heals(&s, &x.walked, x.enc)
+			if stuck != 0 {
+				x.bad, x.report.Violation = int(from), violations[stuck]
 				return
+			}
+			if done != 0 && x.healed < 0 {
+				x.healed, x.done = int(from), done
 			}
 		}
 		x.w.next(&s, func(n *state, _ label) {
@@ -168,9 +179,12 @@ func (w *world) forget(s *state) {
 		}
 	}
 	for k := range s.msgs {
-		if m := &s.msgs[k]; m.LookAt > forever { // in a day
-			m.LookAt = forever
+		for _, m := range [...]*p.Message{&s.msgs[k], &s.image.msgs[k]} {
+			m.LookAt = min(m.LookAt, forever) // in a day
 		}
+	}
+	if s.left[Loss] == 0 {
+		s.image = image{}
 	}
 	if s.rec.State != p.Absent {
 		s.gone, s.goneState = p.ID{}, 0

@@ -7,32 +7,32 @@ import p "github.com/idem-go/idem-aws/idem/protocol"
 // heals runs the machines on without a fault: those that live end, time passes, sweeper, reconciler and operator come,
 // and a last client asks. It says what is violated where not all comes to an end; 0 is nothing. The way is deterministic, so
 // that a state on a way that was walked already needs no second walk.
-func (w *world) heals(from *state, walked *set, enc *encoder) uint8 {
+func (w *world) heals(from *state, walked *set, enc *encoder) (stuck, done uint8) {
 	s := &w.healed
 	*s = *from
-	s.left, s.flights, s.crowded, s.bad = Budget{Ticks: 255}, [flights]flight{}, false, 0
+	s.left, s.flights, s.crowded, s.unread, s.image, s.bad = Budget{Ticks: 255}, [flights]flight{}, false, false, image{}, 0
 	for range 400 {
 		if !walked.add(enc.hash(s)) {
-			return 0
+			return 0, 0
 		}
-		done, moved := true, false
+		ended, moved := true, false
 		for i := range s.procs {
 			if q := &s.procs[i]; q.started && !q.over {
-				done = false
+				ended = false
 				if w.prompt(s, i) {
 					moved = true
 					break
 				}
 			}
 		}
-		if done {
-			return w.settled(s)
+		if ended {
+			return w.settled(s), s.bad
 		}
 		if !moved {
 			w.pass(s)
 		}
 	}
-	return vStuck
+	return vStuck, s.bad
 }
 
 // prompt does the one thing that a process does without a fault; false where it waits for time.
@@ -66,7 +66,7 @@ func (v nurse) come(a Actor, index uint8) end {
 	old := s.procs[healer]
 	q := proc{knows: true, ends: old.ends, seen: s.rec.Revision, frees: s.rec.State != p.Absent && !s.found()}
 	if a.Role == Courier {
-		q.index, q.seen, q.carries = index, s.msgs[index-1].Revision, old.carries
+		q.index, q.seen, q.lost, q.carries = index, s.msgs[index-1].Revision, s.lost, old.carries
 		for k := range s.msgs {
 			if s.msgs[k].Index == index {
 				q.seen = s.msgs[k].Revision

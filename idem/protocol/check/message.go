@@ -23,8 +23,9 @@ func (w *world) pending(s *state) {
 		s.tally(op).final, s.tally(op).promised = answerAccepted, forever
 	}
 	if t := &w.sc.Config.Topic; w.sc.Restored { // it was called before the loss, and nothing here says so
-		if s.now = t.RefuseBefore; w.sc.Leaving {
-			s.fly(flight{call: true, op: op, index: 1, until: t.RefuseBefore + t.ClaimLease - t.SettleMargin + w.sc.Wire, run: healing - 1})
+		s.now, s.lost = 2, 2
+		if w.sc.Leaving {
+			s.fly(flight{call: true, op: op, index: 1, until: s.lost + t.ClaimLease - t.SettleMargin + w.sc.Wire, run: healing - 1})
 		} else {
 			for k := range max(1, w.sc.Chain) { // the whole chain
 				s.effects[k] = effect{op: op, index: k + 1, n: 1}
@@ -127,7 +128,8 @@ func (w *world) learns(s *state, i int, m *p.Message, out emit) {
 		return
 	}
 	n := w.fork(s, free)
-	n.procs[i].knows, n.procs[i].seen, n.procs[i].index = true, m.Revision, m.Index
+	q := &n.procs[i]
+	q.knows, q.seen, q.lost, q.index = true, m.Revision, s.lost, m.Index
 	out(n, label{"looks at the message and decides", i})
 }
 
@@ -197,7 +199,7 @@ func (w *world) delivery(s *state, i int) p.Delivery {
 		}
 	}
 	if person(a.Purpose) && !a.Blind {
-		d.Seen = q.seen
+		d.Seen, d.SeenLost = q.seen, q.lost
 	}
 	return d
 }
@@ -286,6 +288,17 @@ func (w *world) calls(s *state, i int, out emit) {
 		w.declines(s, i, op, index, out)
 		hears(NotExecuted, p.OutNotExecuted, "calls the provider: not executed")
 		hears(Refusal, p.OutRefused, "calls the provider: refused")
+		w.slowly(s, i, NotExecuted, p.OutNotExecuted, "calls the provider: not executed, and the reply takes its time", out)
+		w.slowly(s, i, Refusal, p.OutRefused, "calls the provider: refused, and the reply takes its time", out)
+	}
+}
+
+// slowly emits a call that has no effect, and whose reply takes its time.
+func (w *world) slowly(s *state, i int, f Fault, o p.Outcome, what string, out emit) {
+	if n := w.fork(s, f); n != nil && n.left[SlowCall] != 0 {
+		n.left[SlowCall]--
+		n.procs[i].outcome, n.procs[i].slow, n.procs[i].paused = o, true, true
+		out(n, label{what, i})
 	}
 }
 
@@ -332,7 +345,10 @@ func (w *world) stored(s *state, i int, rows *p.Rows, wr *p.Write) {
 		*m = rows.Msg
 		w.judgeMessage(s, i, &before, m)
 		if wr.Said == p.AskNotExecuted && (wr.RecAs == p.End || w.sc.Writes) {
-			s.effect(m.Op, m.Index).told = true
+			e := s.effect(m.Op, m.Index)
+			if e.told = true; e.n > 0 && s.left[Lie] == w.sc.Budget[Lie] {
+				s.fail(vFreed)
+			}
 		}
 	}
 	if wr.Next.State != p.NoMessage {

@@ -170,6 +170,13 @@ func messageMutations() []Mutation {
 		{Name: "absence of what was restored counts from its own lease", Keeps: expiry, Scenario: "message, restored under a call", Off: p.Without(p.NoRestoredLease)},
 		{Name: "evidence that can't be settled buries whatever is not final", Keeps: whoWrites, Scenario: "message, refused", Off: p.Without(p.NoSeenDeath),
 			Redundant: "what is dead stays dead until it is settled, so that a late copy of its death finds it dead, or final"},
+		{Name: "what was lost in a call, or while the topic was asked, is not heeded", Keeps: expiry, Scenario: "loss, chain", Off: p.Without(p.LossUnheeded)},
+		{Name: "what was lost under a call that is refused is not heeded", Keeps: expiry, Scenario: "loss, refused", Off: p.Without(p.LossUnheeded)},
+		{Name: "nobody knows what was lost, and it ends", Keeps: expiry, Scenario: "loss, refused", Off: p.Without(p.UnreadEnds)},
+		{Name: "a decline that outlived its claim settles after a loss", Keeps: evidence, Scenario: "loss, declined", Off: p.Without(p.StrayedSettles)},
+		{Name: "a kept decline settles after a loss", Keeps: evidence, Scenario: "loss, declined", Off: p.Without(p.KeptSettles)},
+		{Name: "a decision from before a loss is carried out", Keeps: whoWrites, Scenario: "loss, person", Off: p.Without(p.NoSeenLoss)},
+		{Name: "a person's evidence from before a loss is settled", Keeps: whoWrites, Scenario: "loss, judged", Off: p.Without(p.NoSeenLoss)},
 		{Name: "of what has died nobody tells but who wrote it", Keeps: messageStory, Scenario: "message, dead", Off: p.Without(p.NoReminder)},
 	}
 }

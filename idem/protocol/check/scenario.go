@@ -89,6 +89,8 @@ const (
 	Poor                     // the business condition begins or ceases to hold
 	Erase                    // the key that opens the messages is erased
 	Crowd                    // from now on other transactions are in the way of every settlement
+	Loss                     // the rows are lost, and restored as they were once; who is frozen lives on
+	Unread                   // until when data was lost can't be read from now on, or can be again
 	TTL                      // the store removes what has expired
 	Ticks                    // all time that passes
 	faults

@@ -32,7 +32,7 @@ func unhurried(c *p.Config) {
 // Scenarios are the bounded worlds in which all rules hold.
 func Scenarios() []Scenario {
 	return slices.Concat(atomicScenarios(), optimisticScenarios(), wrappedScenarios(), deployScenarios(), amendScenarios(), inlineScenarios(), messageScenarios(), weakDeclineScenarios(),
-		deadlineScenarios())
+		deadlineScenarios(), lossScenarios())
 }
 
 var (

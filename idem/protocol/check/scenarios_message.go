@@ -86,11 +86,11 @@ func messageScenarios() []Scenario {
 			Budget: Budget{Total: 3, Refusal: 1, Lie: 1, Contend: 1, Ticks: 3}},
 		{Name: "chain, undone", Config: honoured(), Chain: 2, Undo: true, Actors: [4]Actor{worker, {Role: Courier, Purpose: p.Wake, Runs: 3, Skew: 1}, courier(p.Close, 1)}, Pending: true, Wire: 1,
 			Budget: Budget{Total: 2, Refusal: 2, Ambiguous: 1, Decline: 1, Ticks: 3}},
-		{Name: "message, restored", Config: with(keyless(), func(c *p.Config) { c.Topic.RefuseBefore = 2 }), Restored: true, Actors: [4]Actor{worker, webhook, courier(p.Close, 1)}, Pending: true, Wire: 1,
+		{Name: "message, restored", Config: keyless(), Restored: true, Actors: [4]Actor{worker, webhook, courier(p.Close, 1)}, Pending: true, Wire: 1,
 			Budget: Budget{Total: 2, Lost: 1, Stall: 1, Die: 1, Ticks: 5}},
-		{Name: "message, restored under a call", Config: with(probed(), func(c *p.Config) { c.Topic.RefuseBefore = 2 }), Restored: true, Leaving: true, Actors: [4]Actor{worker, question}, Pending: true, Wire: 1,
+		{Name: "message, restored under a call", Config: probed(), Restored: true, Leaving: true, Actors: [4]Actor{worker, question}, Pending: true, Wire: 1,
 			Budget: Budget{Total: 2, Lost: 1, Stall: 1, Die: 1, Ticks: 7}},
-		{Name: "chain, restored", Config: with(keyless(), func(c *p.Config) { c.Topic.RefuseBefore = 2 }), Chain: 2, Restored: true, Actors: [4]Actor{worker, webhook, courier(p.Redrive, 1)}, Pending: true, Wire: 1,
+		{Name: "chain, restored", Config: keyless(), Chain: 2, Restored: true, Actors: [4]Actor{worker, webhook, courier(p.Redrive, 1)}, Pending: true, Wire: 1,
 			Budget: Budget{Total: 1, Lost: 1, Stall: 1, Die: 1, Ticks: 4}},
 		{Name: "message, abandoned", Config: with(honoured(), func(c *p.Config) { c.Topic.AbandonAfter = 3 }), Actors: [4]Actor{worker, late, courier(p.Close, 1)}, Pending: true, Wire: 2,
 			Budget: Budget{Total: 2, Lost: 1, Late: 2, Stall: 2, Ticks: 7}},
@@ -144,5 +144,24 @@ func deadlineScenarios() []Scenario {
 			Budget: Budget{Total: 2, Lost: 1, Late: 1, Contend: 1, Stall: 1, Ambiguous: 1, Settle: 1, Ticks: 5}},
 		{Name: "inline, chain, its second message left", Config: inlineChain, Chain: 2, Actors: [4]Actor{leaving(2), worker}, Wire: 1,
 			Budget: Budget{Total: 2, Lost: 1, Late: 1, Contend: 1, Stall: 1, Ambiguous: 1, Settle: 1, Ticks: 5}},
+	}
+}
+
+// lossScenarios are about a loss of data in the middle of a story.
+func lossScenarios() []Scenario {
+	worker, late, webhook, question := courier(p.Wake, 2), Actor{Role: Courier, Purpose: p.Wake, Skew: 1}, courier(p.Tidings, 1), courier(p.Question, 1)
+	once := courier(p.Wake, 1)
+	quick := with(probed(), func(c *p.Config) { c.Topic.ClaimLease, c.Topic.AbsentAfter = 2, 1 })
+	return []Scenario{
+		{Name: "loss, chain", Config: keyless(), Chain: 2, Actors: [4]Actor{worker, late, webhook}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 1, Loss: 1, Unread: 1, SlowCall: 1, Ambiguous: 1, Ticks: 3}},
+		{Name: "loss, declined", Config: quick, Actors: [4]Actor{once, worker, question}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 3, Loss: 1, Unread: 1, SlowCall: 1, Decline: 1, Stall: 2, Ticks: 3}},
+		{Name: "loss, refused", Config: quick, Actors: [4]Actor{once, worker, question}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 3, Loss: 1, Unread: 1, SlowCall: 1, Refusal: 1, Stall: 2, Ticks: 3}},
+		{Name: "loss, person", Config: probed(), Actors: [4]Actor{worker, question, courier(p.Close, 1)}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 1, Loss: 1, LateCall: 1, Ticks: 9}},
+		{Name: "loss, judged", Config: quick, Actors: [4]Actor{worker, question, courier(p.Judgement, 1)}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 2, Loss: 1, Unread: 1, Ambiguous: 1, Decline: 1, Settle: 1, Stall: 1, Ticks: 4}},
 	}
 }

@@ -61,6 +61,7 @@ func (w *world) next(s *state, out emit) {
 		n.crowded = true
 		out(n, label{"others are in the way of every settlement", -1})
 	}
+	w.loses(s, out)
 	if n := w.fork(s, Poor); n != nil {
 		n.biz.poor = !n.biz.poor
 		out(n, label{"the business condition changes", -1})

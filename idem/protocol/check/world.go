@@ -34,6 +34,7 @@ type proc struct {
 	outcome     p.Outcome // of a call whose reply is under way, where slow
 	reply       p.Reply   // that is under way, where slow
 	seen        p.ID      // the revision that an operator decides about
+	lost        p.Instant // until when data may have been lost, as the operator knows it
 	do          p.Verb
 	until, wake p.Instant
 
@@ -124,8 +125,21 @@ type state struct {
 	goneState p.State
 	erased    bool // nobody can open a message any more
 	crowded   bool // settlements meet contention
-	left      Budget
-	bad       uint8
+	unread    bool // nobody can read until when data was lost
+	// lost is until when data may have been lost; image is what is restored then.
+	lost  p.Instant
+	image image
+	left  Budget
+	bad   uint8
+}
+
+// image is the rows as a backup has them.
+type image struct {
+	taken bool // it is not the first one any more
+	rec   p.Record
+	msgs  [messages]p.Message
+	// alerted says of what an operator had been told by then.
+	alerted [messages]bool
 }
 
 // world is a scenario that is being explored.
@@ -167,6 +181,9 @@ func (w *world) initial() state {
 	}
 	if w.sc.Pending {
 		w.pending(&s)
+	}
+	if w.sc.Budget[Loss] != 0 {
+		s.image = image{rec: s.rec, msgs: s.msgs}
 	}
 	return s
 }
@@ -223,7 +240,7 @@ func (s *state) end(i int, run uint8) *end { return &s.procs[i].ends[min(int(run
 // start begins a run of a process.
 func (w *world) start(s *state, i int, run uint8) {
 	q, a := &s.procs[i], &w.sc.Actors[i]
-	*q = proc{started: true, run: run, ends: q.ends, seen: q.seen, frees: q.frees, index: q.index, carries: q.carries}
+	*q = proc{started: true, run: run, ends: q.ends, seen: q.seen, lost: q.lost, frees: q.frees, index: q.index, carries: q.carries}
 	*s.end(i, run) = end{began: s.now}
 	id, now := seed(i, run), w.clock(s, i)
 	in := p.Input{What: p.Begin}
@@ -288,6 +305,12 @@ func (w *world) feed(s *state, i int, in p.Input) {
 	case Client:
 		q.x, a = q.x.Next(in, &w.c[i])
 	case Courier:
+		switch heeds := q.d.Heeds(in, &w.c[i]); {
+		case heeds && s.unread:
+			in.Unread = true
+		case heeds:
+			in.Lost = s.lost
+		}
 		q.d, a = q.d.Next(in, &w.c[i])
 		w.delivering(s, i, &in, &a)
 	default:

@@ -58,13 +58,13 @@ func operatorsWrites() []sequence {
 	return []sequence{
 		{"redrive", func(w *world) {
 			w.overtaken(func(id idem.MessageID, seen storage.Revision) error {
-				_, err := w.operator.Redrive(w.Context(), id, seen)
+				_, err := w.operator.Redrive(w.Context(), id, outbox.Seen{Revision: seen})
 				return err
 			})
 		}},
 		{"close", func(w *world) {
 			w.overtaken(func(id idem.MessageID, seen storage.Revision) error {
-				return w.operator.Close(w.Context(), id, seen)
+				return w.operator.Close(w.Context(), id, outbox.Seen{Revision: seen})
 			})
 		}},
 	}
@@ -148,7 +148,7 @@ func (w *world) abandoned() idem.MessageID {
 
 func (w *world) redriven(id idem.MessageID) {
 	w.Helper()
-	state, err := w.operator.Redrive(w.Context(), id, w.message(id).Revision)
+	state, err := w.operator.Redrive(w.Context(), id, outbox.Seen{Revision: w.message(id).Revision})
 	if err != nil || state != storage.MessagePending {
 		w.Fatalf("redriven, it is %q: %v", state, err)
 	}

@@ -112,7 +112,7 @@ func TestRedriveBelongsToItsRequest(t *testing.T) {
 	}
 	w.pass(10 * time.Minute)
 	w.unsettled.Store(false)
-	_, err := w.person.Redrive(t.Context(), dead.ID, dead.Revision)
+	_, err := w.person.Redrive(t.Context(), dead.ID, outbox.Seen{Revision: dead.Revision})
 	w.ok(err)
 	w.ok(w.worker.Deliver(t.Context(), w.message().ID)) // the next of its chain
 	deliveries := w.named("idem.deliver")
