@@ -57,11 +57,12 @@ func (d *Desk) lostBefore(ctx context.Context) (time.Time, error) {
 	return d.upTo(loss), err
 }
 
+// upTo is lostBefore of a loss that was read.
 func (d *Desk) upTo(l Loss) time.Time {
 	if l.NotDated {
 		return d.now()
 	}
-	return l.RefuseBefore
+	return d.knownOf(l)
 }
 
 // lossDated refuses a change while data was lost and nobody has said up to when. It would be decided as if nothing were lost: a message

@@ -441,3 +441,24 @@ func TestWhatWasSeenBeforeALossIsStale(t *testing.T) {
 		t.Errorf("it is %s", got)
 	}
 }
+
+// The later of the table's instant and Config.RefuseBefore counts, at the desk too.
+func TestALossThatTheConfigurationSaysCountsAtTheDesk(t *testing.T) {
+	w := newWorld(t)
+	m := w.recordless(dead)
+	w.now = noon.Add(time.Hour)
+	lost := noon.Add(time.Minute)
+	engine, err := idem.New(w.store, idem.Config{Now: func() time.Time { return w.now }, Random: w.mint.Random, RefuseBefore: lost})
+	w.ok(err)
+	w.cfg.Engine = engine
+	desk, err := operator.New(w.cfg)
+	w.ok(err)
+	story, err := desk.Inspect(t.Context(), string(m.ID))
+	w.ok(err)
+	if seen := story.Messages[0].Seen; !story.RecordMayBeLost || seen != operator.SeenMessage(m, lost) {
+		t.Errorf("%+v", story)
+	}
+	if _, err := desk.Close(t.Context(), m.ID, because(operator.SeenMessage(m, lost))); !errors.Is(err, operator.ErrRefused) || w.stateOf(m.ID) != m.State {
+		t.Errorf("%v, and it is %s", err, w.stateOf(m.ID))
+	}
+}

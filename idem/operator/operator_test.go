@@ -447,6 +447,15 @@ func TestWhatWasSeenIsTheRowsRevision(t *testing.T) {
 	w := newWorld(t)
 	m := w.message("acme", dead)
 	seen, other := operator.SeenMessage(m, time.Time{}), m
+	after := operator.SeenMessage(m, noon)
+	for _, c := range []struct {
+		seen, now operator.Seen
+		lost      bool
+	}{{seen, after, true}, {after, operator.SeenMessage(m, noon.Add(time.Second)), true}, {after, seen, false}, {seen, "", false}} {
+		if stale := (&operator.StaleError{Seen: c.seen, Now: c.now}); stale.Lost() != c.lost {
+			t.Errorf("%v, and it is %t that data was lost since", stale, !c.lost)
+		}
+	}
 	other.Revision = "another"
 	if operator.SeenMessage(other, time.Time{}) == seen {
 		t.Error("a row that was written since looks the same")

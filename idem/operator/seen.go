@@ -51,7 +51,10 @@ type StaleError struct {
 }
 
 // Lost says that the row is as it was seen, and that data may have been lost since: the provider may have been called in between.
-func (e *StaleError) Lost() bool { return e.Now != "" && e.Seen.row() == e.Now.row() }
+func (e *StaleError) Lost() bool {
+	row := e.Now.row()
+	return row == e.Seen.row() && row != string(e.Now) // where nobody speaks of a loss any more, none has come since
+}
 
 // Error implements error.
 func (e *StaleError) Error() string {

@@ -49,6 +49,7 @@ func TestTheRowIsHeededWithinAMinuteByWhoRunsAlready(t *testing.T) {
 // called the message before the loss, of which the restored row does not tell.
 func TestTheRowIsHeededAfterAFreezeBeforeTheMessageIsRead(t *testing.T) {
 	w := newWorld(t, options{topic: keyless})
+	w.deliver(w.accept()) // which reads the row
 	id := w.accept()
 	w.store.On(faulty.Message, 1, faulty.Before(func() {
 		w.provider.charge(id)
@@ -626,4 +627,28 @@ func TestAPersonsSettlementThatLandedIsNotToldAsThrottled(t *testing.T) {
 		t.Errorf("%v, want that nobody knows", err)
 	}
 	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 0)
+}
+
+// What an operator was told of stands, whatever somebody else writes before the message's next alert is dated: nothing is to be decided any
+// more, and nobody has to know what was lost.
+func TestWhatWasKeptAndToldIsNotToldAsUnread(t *testing.T) {
+	w := newWorld(t, options{topic: func(topic *outbox.Topic) {
+		topic.Settle = func(storage.Message, outbox.Outcome) (outbox.Settlement, error) {
+			return outbox.Settlement{}, errors.New("a bug")
+		}
+	}})
+	id := w.accept(parked)
+	w.store.On(faulty.PostponeMessage, 1, func(ctx context.Context, run func(context.Context) error) error {
+		_, err := w.worker.Settle(ctx, id, outbox.Declined{Reference: "ch_no"})
+		w.ok(err)
+		w.clock.Add(2 * time.Minute)
+		w.unreadable()
+		return run(ctx)
+	})
+	if decision, err := w.operator.Settle(t.Context(), id, w.seen(id), charged); err != nil || decision != outbox.DecisionDead {
+		t.Errorf("%s, %v", decision, err)
+	}
+	if m := w.message(id); m.State != storage.MessageDead || m.KeptDelivered == nil || m.KeptDeclined == nil {
+		t.Errorf("%+v", m)
+	}
 }

@@ -160,6 +160,9 @@ func TestOperatorWhoseSettlementIsFoundLateHasSettled(t *testing.T) {
 		switch {
 		case call == faulty.RefuseBefore && w.store.Count(faulty.PatchMessage) > 0: // of what has ended nobody has to know what was lost
 			return faulty.Refuse(errUnreadable)
+		case call == faulty.PatchMessage: // what was read of losses is old by then
+			w.clock.Add(2 * time.Minute)
+			return func(ctx context.Context, run func(context.Context) error) error { return run(ctx) }
 		case call != faulty.Settle:
 			return func(ctx context.Context, run func(context.Context) error) error { return run(ctx) }
 		case w.store.Count(faulty.Settle) == 1:

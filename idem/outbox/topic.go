@@ -178,7 +178,7 @@ func (t *Topics) Lost(lost time.Time) time.Time {
 // after is what a topic's messages are judged by after a loss.
 func (t *Topics) after(lost time.Time, topic string) protocol.Config {
 	config := t.byName[topic].protocol(t.cfg)
-	config.Topic.RefuseBefore = max(config.Topic.RefuseBefore, translation.InstantOf(lost))
+	config.Topic.RefuseBefore = translation.InstantOf(t.Lost(lost))
 	return config
 }
 

@@ -14,14 +14,14 @@ func (d Delivery) Heeds(in Input, c *Config) bool {
 	return d.judges(in) && d.heedsFirst()
 }
 
-// judges says that the input has the machine judge a row, or that absence was found. A row that this delivery has written, as one that it has
-// claimed without hearing of it, was judged before that, and of one that has ended nothing is to be decided. A person's evidence is kept for
-// longer than it is settled for: it is judged anew before that.
+// judges says that the input has the machine judge a row, or that absence was found. A row that this delivery has written was judged before
+// that, and of a message that has ended, or after an alert, nothing is to be decided. A person's evidence that could not be settled is judged
+// anew before it is kept, because keeping is tried for longer.
 func (d Delivery) judges(in Input) bool {
 	known := in.What == Begin && d.Held.State != NoMessage
 	absent := in.What == Probed && in.Outcome == OutAbsent
 	m := in.Reply.Msg
-	found := m.State != NoMessage && !m.State.Final() && m.Revision != d.At.W.Msg.Revision
+	found := d.Step != Alerting && m.State != NoMessage && !m.State.Final() && m.Revision != d.At.W.Msg.Revision
 	unsettled := d.Step == Settling && !d.Seen.None() && in.What == Replied && in.Reply.Code != OK && m.State == NoMessage && in.Now >= d.At.Until
 	return known || absent || found || unsettled
 }
@@ -56,8 +56,8 @@ func (d Delivery) heedsAgain(in Input, c *Config) bool {
 	return !d.Seen.None() || in.Meant.Continues || d.Asked == AskNotExecuted || late && keyless && d.Asked == AskDeclined
 }
 
-// heed takes what the driver says, and says with what the delivery ends there; 0 is that it goes on. Where what was lost can't be read, nothing
-// is judged, and who sent the evidence, or decided, comes again. What is known after a call or of evidence is kept, or is given back.
+// heed takes what the driver says, and returns with what the delivery ends; 0 is that it goes on. Where what was lost can't be read nothing is
+// judged, and who sent the evidence, or decided, comes again. What a call of its own has brought is kept, or given back.
 func (d Delivery) heed(in Input, c *Config) (Delivery, SayCode) {
 	d.Lost, d.Unread = max(d.Lost, in.Lost, d.SeenLost), in.Unread // a reading may be older than what a person knew
 	judged := in.What != Called && in.What != Answered
@@ -76,8 +76,8 @@ func (d Delivery) heed(in Input, c *Config) (Delivery, SayCode) {
 	return d, 0
 }
 
-// outside says that whoever sent the evidence, or decided, learns that nothing was done, and comes again. So does one who closes, where the
-// message would fail.
+// outside says that whoever sent the evidence, or decided, learns that nothing was done, and comes again. A close needs no mention: failNow
+// refuses it.
 func (d Delivery) outside() bool {
 	return d.Errand == Tidings || d.Errand == Judgement || d.Errand == Redrive
 }

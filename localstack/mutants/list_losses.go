@@ -34,6 +34,7 @@ var lostUnderway = []Mutant{
 	{Name: "a loss that was heard of is forgotten", File: heedFile, Old: "d.Lost, d.Unread = max(d.Lost, in.Lost, d.SeenLost), in.Unread //", New: "d.Unread = in.Unread //"},
 	{Name: "a person's decision is judged by less than what they knew", File: heedFile, Old: "max(d.Lost, in.Lost, d.SeenLost)", New: "max(d.Lost, in.Lost)"},
 	{Name: "a person's evidence that could not be settled is kept through a loss", File: heedFile, Old: "found || unsettled\n", New: "found || unsettled && false\n"},
+	{Name: "of what an operator was told of what was lost is asked", File: heedFile, Old: "d.Step != Alerting && m.State", New: "m.State"},
 	{Name: "of what has ended what was lost is asked", File: heedFile, Old: " && !m.State.Final() &&", New: " &&"},
 	{Name: "what a person sent without a reply was not sent where nobody knows what was lost", File: "idem/outbox/delivery.go", Old: " && (x.unheard == nil || x.machine.Seen.None()):", New: ":"},
 	{Name: "a person's settlement that may have landed was throttled", File: "idem/outbox/delivery.go", Old: "!x.machine.At.Tainted && x.machine.Seen.None():", New: "!x.machine.At.Tainted:"},

@@ -20,6 +20,9 @@
 //     process is frozen, or slow.
 //   - A state is hashed to 128 bits; only the two newest levels are kept, with their zero words left out. A story is
 //     replayed from the choices that lead to it, and is a shortest one.
+//   - A loss of data restores the rows of any earlier step, both as of the same one. A process that was at work dies, or is frozen through it.
+//     It takes longer than a claim's lease, and than a write is sent for; after that everybody is told of it. Only messages and their
+//     couriers meet one: no inline delivery, no honoured keys, no undoing.
 //   - "Stuck" is judged from every state, by a run without faults: those that live end, sweeper, reconciler and operator
 //     come, and one more client asks.
 //

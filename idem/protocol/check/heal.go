@@ -26,7 +26,8 @@ func (w *world) heals(from *state, walked *set, enc *encoder) (stuck, done uint8
 			}
 		}
 		if ended {
-			return w.settled(s), s.bad
+			stuck = w.settled(s)
+			return stuck, s.bad
 		}
 		if !moved {
 			w.pass(s)
