@@ -64,6 +64,7 @@ var resources = []Mutant{
 
 // losses: what a restore has lost.
 var losses = []Mutant{
+	{Name: "a success without the provider's reference is whole", File: "functions/internal/drift/effect.go", Old: "	case reference == \"\" && e ==", New: "	case false && e =="},
 	{Name: "what a loss has taken is old enough to have expired", File: "functions/internal/drift/untraced.go", Old: "|| o.CreatedAt.Before(r.rules.lost)) {", New: "|| o.CreatedAt.Before(r.rules.lost) && false) {"},
 	{Name: "what is compared late is old enough to have expired", File: "functions/internal/drift/untraced.go", Old: "(!r.again || ", New: "(!r.again && false || "},
 	{Name: "a redriven charge has no row", File: "functions/internal/drift/untraced.go", Old: "const olderRows = WindowMax\n", New: "const olderRows = 0\n"},
