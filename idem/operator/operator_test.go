@@ -447,11 +447,11 @@ func TestWhatWasSeenIsTheRowsRevision(t *testing.T) {
 	w := newWorld(t)
 	m := w.message("acme", dead)
 	seen, other := operator.SeenMessage(m, time.Time{}), m
-	after := operator.SeenMessage(m, noon)
+	after, later := operator.SeenMessage(m, noon), operator.SeenMessage(m, noon.Add(time.Second))
 	for _, c := range []struct {
 		seen, now operator.Seen
 		lost      bool
-	}{{seen, after, true}, {after, operator.SeenMessage(m, noon.Add(time.Second)), true}, {after, seen, false}, {seen, "", false}} {
+	}{{seen, after, true}, {after, later, true}, {later, after, false}, {after, seen, false}, {seen, "", false}} {
 		if stale := (&operator.StaleError{Seen: c.seen, Now: c.now}); stale.Lost() != c.lost {
 			t.Errorf("%v, and it is %t that data was lost since", stale, !c.lost)
 		}

@@ -106,6 +106,26 @@ func TestWhatNobodyCanOpenIsEndedByAPerson(t *testing.T) {
 	}
 }
 
+// After a loss of data nothing settles such a decline, and the provider is not asked about what nobody can open: a person says what it has.
+func TestADoubtedDeclineThatNobodyCanOpenIsResolved(t *testing.T) {
+	w := newWorld(t)
+	m := w.message("acme", func(m *storage.Message) {
+		dead(m)
+		m.State, m.KeptDeclined, m.Topic, m.Sealed = storage.MessageEvidenced, &storage.Kept{}, probedName, true
+	})
+	_, err := w.store.SetRefuseBefore(t.Context(), noon.Add(time.Hour))
+	w.ok(err)
+	desk := w.withKeys()
+	story, err := desk.Inspect(t.Context(), string(m.ID))
+	if err != nil || len(story.Steps) != 1 || story.Steps[0].Action != "resolve" {
+		t.Fatalf("advised %q, %v, want resolve alone", story.Next, err)
+	}
+	ch := because(story.Messages[0].Seen)
+	if got, err := desk.Resolve(t.Context(), m.ID, outbox.Declined{}, ch); err != nil || got.State != operator.EntryDone || w.stateOf(m.ID) != storage.MessageDeclined {
+		t.Errorf("%+v, %v; the message is %s", got, err, w.stateOf(m.ID))
+	}
+}
+
 // Everything else would ask the topic, or leave the message as it is: it is refused, and not advised.
 func TestWhatNobodyCanOpenIsOnlyResolved(t *testing.T) {
 	w := newWorld(t)

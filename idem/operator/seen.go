@@ -25,10 +25,14 @@ func seen(state string, epoch int64, revision storage.Revision, lost time.Time) 
 	return Seen(s)
 }
 
-// row is what was seen, without what was known of losses.
-func (s Seen) row() string {
-	parts := strings.SplitN(string(s), ".", 4)
-	return strings.Join(parts[:min(len(parts), 3)], ".")
+// parts are what was seen of the row, and until when data may have been lost, in milliseconds: 0 where nobody spoke of a loss.
+func (s Seen) parts() (row string, lost int64) {
+	fields := strings.SplitN(string(s), ".", 4)
+	if len(fields) < 4 {
+		return string(s), 0
+	}
+	lost, _ = strconv.ParseInt(fields[3], 36, 64) // what was mistyped is of no loss
+	return strings.Join(fields[:3], "."), lost
 }
 
 // SeenMessage is the message as it stands. Data from before lost may have been lost; the zero time is that none was: see
@@ -52,8 +56,9 @@ type StaleError struct {
 
 // Lost says that the row is as it was seen, and that data may have been lost since: the provider may have been called in between.
 func (e *StaleError) Lost() bool {
-	row := e.Now.row()
-	return row == e.Seen.row() && row != string(e.Now) // where nobody speaks of a loss any more, none has come since
+	saw, before := e.Seen.parts()
+	is, after := e.Now.parts()
+	return is == saw && after > before // where an earlier instant stands, or none any more, no loss has come since
 }
 
 // Error implements error.

@@ -154,7 +154,7 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 		return next
 	case storage.MessageEvidenced:
 		if doubted {
-			return nextOfDoubted(m, rules.Probed)
+			return nextOfDoubted(m, rules.Probed && !unopened) // its probe is not asked about what nobody can open
 		}
 		return []Step{step("wait", "its evidence (%s) is settled from %s on, by the sweep at the latest; the log says why it could not be before", strings.Join(keptBy(m), ", "), outbox.Due(m))}
 	case storage.MessageUnknown:

@@ -368,6 +368,7 @@ var clocks = []Mutant{
 var stories = []Mutant{
 	{Name: "a clock that is off decides", File: "idem/operator/clock.go", Old: "	if off.Abs() > ClockOffMax {\n", New: "	if false {\n"},
 	{Name: "an operator is told to wait for a decline that is doubted", File: "idem/operator/step.go", Old: "		if doubted {\n", New: "		if false {\n"},
+	{Name: "an operator is told to wait for a probe of what nobody can open", File: "idem/operator/step.go", Old: "rules.Probed && !unopened", New: "rules.Probed"},
 	{Name: "a lost record has expired", File: "idem/operator/inspect.go", Old: "	s.RecordMayBeLost = r == nil && begun", New: "	s.RecordMayBeLost = false && begun"},
 	{Name: "a lost record is as old as the message that is shown", File: "idem/operator/step.go", Old: "d.nextOfMessage(r, m, lost, mayBeLost)", New: "d.nextOfMessage(r, m, lost, mayBeLost && m.CreatedAt.Before(lost))"},
 	{Name: "a lost record is as old as the message that is closed", File: "idem/operator/message.go", Old: "slices.MinFunc(append(earlier, m), ", New: "slices.MinFunc(append(earlier[:0], m), "},

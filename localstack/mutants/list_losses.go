@@ -52,6 +52,7 @@ var lostUnderway = []Mutant{
 // seenBefore: what a person saw before a loss of data.
 var seenBefore = []Mutant{
 	{Name: "what was seen before a loss is seen after it", File: "idem/operator/seen.go", Old: "	if !lost.IsZero() {\n", New: "	if false {\n"},
+	{Name: "an instant that went back is a loss", File: "idem/operator/seen.go", Old: "after > before", New: "after != before"},
 	{Name: "a list shows what was seen before a loss", File: "idem/operator/list.go", Old: "known: known, tenant", New: "known: known.AddDate(-10, 0, 0), tenant"},
 	{Name: "an inspection shows what was seen before a loss", File: "idem/operator/inspect.go", Old: ", d.knownOf(loss)\n", New: ", d.knownOf(Loss{})\n"},
 }

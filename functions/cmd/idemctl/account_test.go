@@ -216,6 +216,23 @@ func (d *desk) comparesAllAccounts() {
 	d.holds(lambdatest.Tenant, "acct_1", 700)
 }
 
+// The rows that wait for an account's folding are in no total. Where it is gone they name it all the same.
+func TestAGoneAccountIsNamedByWhatWaitsForIt(t *testing.T) {
+	d := newDesk(t)
+	d.Account(t, lambdatest.Tenant, "acct_3", 100)
+	d.row(payments.Transfer{Tenant: lambdatest.Tenant, ID: "tr_3", From: "acct_3", To: "acct_gone", Partition: 1, Amount: 30, Currency: "EUR", CreatedAt: time.Now()})
+	found, _ := d.compares(idemctl.ExitRefused)
+	var gone []string
+	for _, a := range found.Accounts {
+		if a.Code == codeAccountMissing && a.Lacks == 0 {
+			gone = append(gone, a.Account)
+		}
+	}
+	if !slices.Equal(gone, []string{"acct_gone"}) {
+		t.Errorf("%+v, want the account that is gone", found.Accounts)
+	}
+}
+
 // docs/recovery.md "Compare the balances": no account is corrected by rows that lack a transfer of it, because the client is told for ever
 // that it was made. Other accounts are corrected, and a repeat puts all right once the row can be put back.
 func TestNoAccountIsCorrectedByRowsThatLackATransferOfIt(t *testing.T) {

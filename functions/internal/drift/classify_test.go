@@ -278,6 +278,10 @@ var accidents = []struct {
 		s.entry.ProviderReference = "obj_other"
 		return s.entry.Status == payments.StatusSucceeded
 	}},
+	{"no reference", StateDiffers, func(s *story) bool {
+		s.entry.ProviderReference = ""
+		return s.entry.Status == payments.StatusSucceeded
+	}},
 	{"the row stays behind", StateDiffers, func(s *story) bool {
 		m, _ := s.last()
 		if m == nil || s.entry.Status == payments.StatusPending || !s.ended() {

@@ -47,6 +47,8 @@ func (c *classification) wantSuccess(e effect, made, moved []object, reference s
 		c.missingThere(e, payments.StatusSucceeded, reference)
 	case len(moved) == 0:
 		c.drift(StateDiffers, append([]Side{c.here(e, payments.StatusSucceeded)}, sides(made)...)...)
+	case reference == "" && e == money(c.entry.Kind): // what was paid can't be refunded
+		c.drift(StateDiffers, append([]Side{c.row(), {What: "provider reference", State: absent}}, sides(moved)...)...)
 	case reference != "" && !slices.ContainsFunc(moved, named):
 		c.drift(StateDiffers, append([]Side{c.here(e, payments.StatusSucceeded), {What: "provider reference", ID: reference, State: absent}}, sides(moved)...)...)
 	}

@@ -124,6 +124,8 @@ func (r RowTotals) Transfer(t Transfer) {
 		r[to] = sum
 	case t.Counted && t.Partition == 0:
 		r.move(to, t.Amount)
+	case t.Counted: // it waits to be folded: its receiver is named all the same
+		r.name(to)
 	}
 }
 
@@ -135,6 +137,12 @@ func (r RowTotals) payout(p Payout) {
 	if p.GivenBack {
 		r.move(from, p.Amount)
 	}
+}
+
+// name has the account among those that rows name, whatever they add up to.
+func (r RowTotals) name(account AccountName) {
+	sum := r[account]
+	r[account] = sum
 }
 
 func (r RowTotals) move(account AccountName, amount int64) {
