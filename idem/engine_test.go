@@ -387,6 +387,21 @@ func TestDoRejectIsStoredAndReplayed(t *testing.T) { // design.md "What a write 
 	}
 }
 
+// Nothing of a wrapped handler's is taken back: a rejection is its answer, and not told to its client alone while the key is unknown to all that
+// come after.
+func TestARejectionOfAWrappedHandlerIsItsAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		problem := idem.NewProblem(402, "insufficient_funds", "Insufficient funds", "The account does not hold the amount.")
+		rejects := func(context.Context, *idem.Tx) (idem.Response, error) {
+			return idem.Response{}, fmt.Errorf("pay: %w", &idem.RejectedError{Problem: problem})
+		}
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped, Probed: true})
+		w.want(w.do(orders, request("{}"), rejects), idem.OutcomeExecuted, 402, string(problem.Response().Body))
+		w.want(w.do(orders, request("{}"), rejects), idem.OutcomeReplayed, 402, string(problem.Response().Body))
+	})
+}
+
 func TestDoRetryReadsAndRunsAgain(t *testing.T) { // A lost optimistic lock is never stored
 	reject := idem.Reject(idem.NewProblem(402, "no", "No", "No."))
 	for _, op := range kinds {

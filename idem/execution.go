@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/internal/principal"
 	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -255,7 +256,7 @@ func (x *execution) incarnation(id protocol.ID) *storage.Record {
 		Trace: x.span.Context().WithoutState(), SchemaVersion: storage.SchemaVersion,
 	}
 	if x.op.Policy.BindPrincipal {
-		r.Principal = x.req.Principal
+		r.Principal = principal.Stored(x.req.Tenant, x.req.Principal)
 	}
 	x.keep(id, r)
 	return r

@@ -36,10 +36,10 @@ func (x *execution) handled(ctx context.Context, response Response, err error) p
 func (x *execution) classify(ctx context.Context) protocol.Result {
 	policy, r := &x.op.Policy, &x.run
 	var rejected *RejectedError
-	switch wrapped := x.op.Kind == KindWrapped; {
+	switch {
 	case x.nothingHappened(ctx):
 		return protocol.Result{Code: protocol.NothingHappened}
-	case r.err != nil && errors.As(r.err, &rejected) && !wrapped:
+	case r.err != nil && errors.As(r.err, &rejected):
 		return x.answered(protocol.Stored, rejected.Problem.Response())
 	case r.err != nil && policy.StoreServerErrors:
 		return x.answered(protocol.Stored, x.serverError(ctx))
@@ -47,7 +47,7 @@ func (x *execution) classify(ctx context.Context) protocol.Result {
 		return protocol.Result{Code: protocol.Broke}
 	case !policy.stores(r.response.Status):
 		return protocol.Result{Code: protocol.Unstored}
-	case wrapped:
+	case x.op.Kind == KindWrapped:
 		return x.classifyWrapped(ctx)
 	}
 	if r.err = x.storable(ctx); r.err != nil {

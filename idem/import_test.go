@@ -18,7 +18,7 @@ const module = "github.com/idem-go/idem-aws/"
 // mayImport lists, for each package of the library, what of this module it may import (docs/design.md "Who may import
 // whom"). A package that is not listed fails the test, so that its place is decided and not drifted into.
 var mayImport = map[string][]string{
-	"idem":                          {"idem/canonical", "idem/header", "idem/internal/cutover", "idem/internal/flight", "idem/internal/front", "idem/internal/timers", "idem/internal/translation", "idem/protocol", "idem/storage", "idem/telemetry/trace"},
+	"idem":                          {"idem/canonical", "idem/header", "idem/internal/cutover", "idem/internal/flight", "idem/internal/front", "idem/internal/principal", "idem/internal/timers", "idem/internal/translation", "idem/protocol", "idem/storage", "idem/telemetry/trace"},
 	"idem/canonical":                {},
 	"idem/storage":                  {"idem/canonical", "idem/protocol", "idem/telemetry/trace"},
 	"idem/protocol":                 {},
@@ -40,7 +40,7 @@ var mayImport = map[string][]string{
 	"idem/storetest/faulty":         {"idem/outbox", "idem/storage"},
 	"idem/storetest/sequences":      {"idem", "idem/canonical", "idem/outbox", "idem/outbox/memqueue", "idem/storage", "idem/storetest", "idem/storetest/faulty"},
 	"idem/idemtest":                 {"idem", "idem/memstore", "idem/outbox", "idem/outbox/memqueue", "idem/storage", "idem/storetest/faulty"},
-	"idem/middleware":               {"idem", "idem/canonical", "idem/header", "idem/storage", "idem/telemetry/trace"},
+	"idem/middleware":               {"idem", "idem/canonical", "idem/header", "idem/internal/principal", "idem/storage", "idem/telemetry/trace"},
 	"idem/middleware/audit":         {"idem", "idem/middleware"},
 	"idem/middleware/cors":          {"idem", "idem/header"},
 	"idem/awslambda":                {"idem/internal/front", "idem/telemetry/trace"},
@@ -60,6 +60,7 @@ var mayImport = map[string][]string{
 	"idem/internal/bodies":          {},
 	"idem/internal/flight":          {},
 	"idem/internal/front":           {},
+	"idem/internal/principal":       {},
 	"idem/internal/lastlook":        {},
 	"idem/internal/timers":          {},
 	"idem/internal/cutover":         {"idem/internal/flight", "internal/clock"},

@@ -64,11 +64,14 @@ func (o *Registered) replayed(r storage.Record, now time.Time) {
 }
 
 // retryInProgress is when a duplicate should ask again: when the holder is expected to be done, and by the end of its
-// lease in any case, for then the duplicate can take over.
+// lease in any case, for then the duplicate can take over. A key that nobody holds any more, and that is not free yet, is by then.
 func (o *Registered) retryInProgress(r storage.Record, now time.Time) time.Duration {
 	left := r.LeaseUntil.Sub(now)
-	if left <= 0 {
+	switch {
+	case left <= 0:
 		return retryAfterMin
+	case r.State == storage.StateFailedRetryable:
+		return clamp(left, retryAfterMin, retryAfterMax)
 	}
 	return clamp(o.executes.expected()-heldFor(r, now), retryAfterMin, max(retryAfterMin, min(left, retryAfterMax)))
 }

@@ -68,6 +68,23 @@ func TestRetryAfterEndsWithTheLease(t *testing.T) {
 	})
 }
 
+// A key that was freed by hand is taken again once no cache can have its answer any more; until then nobody is at work.
+func TestRetryAfterOfAKeyThatIsNotFreeYetIsItsEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		op := w.register(idem.Operation{Kind: idem.KindAtomic})
+		first := w.do(op, request(`1`), func(context.Context, *idem.Tx) (idem.Response, error) { return idem.Response{Status: 201}, nil })
+		time.Sleep(time.Hour)
+		if _, err := w.engine.CacheBust(t.Context(), "t", first.OperationID, "", "the rate was wrong"); err != nil {
+			t.Fatal(err)
+		}
+		left := w.mem.Records()[0].LeaseUntil.Sub(time.Now())
+		if result := w.do(op, request(`1`), slow(0)); result.Outcome != idem.OutcomeInProgress || result.RetryAfter != min(left, 30*time.Second) || left <= 2*time.Second {
+			t.Errorf("%s, Retry-After %v, want at most 30 s of %v", result.Outcome, result.RetryAfter, left)
+		}
+	})
+}
+
 // A 202 says when its operation will be final, as earlier ones were.
 func TestRetryAfterOfAPendingOperationFollowsItsPace(t *testing.T) {
 	bubble(t, func(t *testing.T) {

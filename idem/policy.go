@@ -59,7 +59,8 @@ type Policy struct {
 	KeyTime KeyTime
 	// KeyTimeRequired refuses keys without that time, unless they have a record: 400.
 	KeyTimeRequired bool
-	// ReplayHeaders are the names of response headers that are stored and replayed besides Content-Type and Location.
+	// ReplayHeaders are the names of response headers that are stored and replayed besides Content-Type, Content-Encoding and
+	// Location.
 	// Default: no others.
 	ReplayHeaders []string
 	// Observe records and reports what the policy finds, and does not act on it: each request executes, as without
@@ -261,10 +262,11 @@ func oneOf[T ~string](field string, value T, allowed ...T) error {
 	return &ConfigError{field, fmt.Sprintf("%q", string(value)), fmt.Sprintf("must be one of %q", allowed)}
 }
 
-// Replays says whether a response header of this name is stored and replayed.
+// Replays says whether a response header of this name is stored and replayed. Without Content-Type and Content-Encoding nobody could
+// read the stored body.
 func (p Policy) Replays(name string) bool {
 	name = textproto.CanonicalMIMEHeaderKey(name)
-	if name == "Content-Type" || name == "Location" {
+	if name == "Content-Type" || name == "Content-Encoding" || name == "Location" {
 		return true
 	}
 	return slices.ContainsFunc(p.ReplayHeaders, func(allowed string) bool {

@@ -11,7 +11,11 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-const scopePartBytesMax = 1024
+// Bounds of what a scope is made of. A principal may be a token that carries claims; no more than a hash of it is stored.
+const (
+	scopePartBytesMax = 1024
+	principalBytesMax = 16 << 10
+)
 
 // Scope is what one idempotency key is unique within: the tenant, the operation, the principal where the policy says so,
 // and the key.
@@ -64,7 +68,10 @@ func (s Scope) validate() error {
 	if s.Key == "" {
 		return errors.New("idem: empty key: a null or empty key would be shared by all callers")
 	}
-	for _, part := range []string{s.Tenant, s.Operation, s.Principal, s.Key} {
+	if len(s.Principal) > principalBytesMax {
+		return fmt.Errorf("idem: the principal has %d bytes, at most %d are allowed", len(s.Principal), principalBytesMax)
+	}
+	for _, part := range []string{s.Tenant, s.Operation, s.Key} {
 		if len(part) > scopePartBytesMax {
 			return fmt.Errorf("idem: a part of the scope has %d bytes, at most %d are allowed", len(part), scopePartBytesMax)
 		}

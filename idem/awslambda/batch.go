@@ -114,10 +114,13 @@ func (b *batch) run(n int, halt bool, handle func(i int) bool) []bool {
 			break
 		}
 		group.Go(func() {
-			if done[i] = handle(i); !done[i] {
-				failed.Store(true)
-			}
-			<-running
+			defer func() { // also where the handler ends its goroutine
+				if !done[i] {
+					failed.Store(true)
+				}
+				<-running
+			}()
+			done[i] = handle(i)
 		})
 	}
 	group.Wait()

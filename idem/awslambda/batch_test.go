@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -168,6 +169,23 @@ func TestRecordsThatAreNotReachedAreFailures(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A handler that ends its goroutine, as testing.FailNow does, fails its message, and holds nothing else up.
+func TestAHandlerThatEndsItsGoroutineFailsItsMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue := SQS(func(_ context.Context, m events.SQSMessage) error {
+			if m.MessageId == "m1" {
+				runtime.Goexit()
+			}
+			return nil
+		}, Config{Concurrency: 1})
+		for arn, want := range map[string][]string{"": {"m1"}, "arn:aws:sqs:eu-central-1:000000000000:queue.fifo": {"m1", "m2", "m3"}} {
+			if failed := failures(t, t.Context(), queue, queueEvent(t, 4, arn)); !slices.Equal(failed, want) {
+				t.Errorf("failed %v, want %v", failed, want)
+			}
+		}
+	})
 }
 
 // One slow provider never holds up what is behind it (docs/design.md "One message, step by step").

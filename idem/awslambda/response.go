@@ -122,7 +122,7 @@ func (e *httpEvent) encode(w *responseWriter) ([]byte, error) {
 
 func (e *httpEvent) encodeOnce(w *responseWriter) ([]byte, error) {
 	body := w.body.Bytes()
-	if _, set := w.sent["Content-Type"]; !set && len(body) > 0 {
+	if _, set := w.sent["Content-Type"]; !set && len(body) > 0 && w.sent.Get("Content-Encoding") == "" {
 		w.sent.Set("Content-Type", http.DetectContentType(body)) // as net/http does
 	}
 	out := response{StatusCode: w.status, Body: string(body)}

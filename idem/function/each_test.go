@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,6 +87,23 @@ func TestAnInputThatCanNotBeDecodedLeavesNothing(t *testing.T) {
 		t.Errorf("the mended record: %v", err)
 	}
 	w.ran(1)
+}
+
+// What can't be decoded is told without a word of what is in it: the error is logged with each delivery.
+func TestAnErrorOfAnInputQuotesNothingOfIt(t *testing.T) {
+	type payment struct {
+		At   time.Time
+		Card int
+	}
+	w := newWorld(t, idem.Config{})
+	fn := w.function(idem.Operation{Kind: idem.KindAtomic}, function.Config{})
+	each := function.Each(fn, body, func(context.Context, *idem.Tx, payment) error { return nil })
+	for _, in := range []string{`{"at":"4111 1111"}`, `{"card":4111.1111}`, `{"card":"4111 1111"}`, `4111 1111`} {
+		err := each(t.Context(), events.SQSMessage{Body: in})
+		if hopeless := new(*function.InputError); !errors.As(err, hopeless) || strings.Contains(err.Error(), "4111") {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
 }
 
 // Each run is given its own value, and a direct call of the function replays what a record left.

@@ -22,7 +22,24 @@ type InputError struct {
 }
 
 // Error implements error.
-func (e *InputError) Error() string { return "function: unusable input: " + e.Err.Error() }
+func (e *InputError) Error() string { return "function: unusable input: " + unreadable(e.Err) }
+
+// unreadable says why an input can't be read, and nothing of what is in it: errors end up in logs, and a decoder's own may quote a whole
+// string of the input. Those of package canonical do not.
+func unreadable(err error) string {
+	var syntax *json.SyntaxError
+	var mistyped *json.UnmarshalTypeError
+	var malformed *canonical.SyntaxError
+	switch {
+	case errors.As(err, &malformed), errors.Is(err, canonical.ErrTooLarge):
+		return err.Error()
+	case errors.As(err, &syntax):
+		return fmt.Sprintf("it is no JSON at byte %d", syntax.Offset)
+	case errors.As(err, &mistyped):
+		return fmt.Sprintf("byte %d: what %q is there does not fit into a %s", mistyped.Offset, mistyped.Field, mistyped.Type)
+	}
+	return "it can't be decoded: a type of its fields refuses what is there"
+}
 
 // Unwrap returns Err.
 func (e *InputError) Unwrap() error { return e.Err }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/textproto"
 	"slices"
 	"strconv"
 	"strings"
@@ -167,6 +168,11 @@ func write(w http.ResponseWriter, a answer) {
 	h := w.Header()
 	guardProblem(h, a.response)
 	for _, f := range a.response.Header {
+		if single(f.Name) {
+			h.Del(f.Name)
+		}
+	}
+	for _, f := range a.response.Header {
 		h.Add(f.Name, f.Value)
 	}
 	for _, name := range []string{header.NameReplayed, header.NameStatus, header.NameExpires} {
@@ -195,15 +201,26 @@ func write(w http.ResponseWriter, a answer) {
 	}
 }
 
+// singles are the headers of which a second line would contradict the first, besides those that are named Content-: the answer's own stands
+// in place of one that was set in front of the protection, as it would if the handler had set it there.
+var singles = []string{
+	"Access-Control-Allow-Credentials", "Access-Control-Allow-Origin", "Cache-Control", "Etag", "Expires", "Last-Modified", "Location",
+	"Strict-Transport-Security", "X-Content-Type-Options", "X-Frame-Options",
+}
+
+func single(name string) bool {
+	name = textproto.CanonicalMIMEHeaderKey(name)
+	return strings.HasPrefix(name, "Content-") || slices.Contains(singles, name)
+}
+
 // guardProblem keeps problems out of caches, and from being taken for what they are not, unless the response says otherwise
-// itself. Of these headers, a second line would contradict the first.
+// itself.
 func guardProblem(h http.Header, r idem.Response) {
-	problem := r.Get("Content-Type") == problemMediaType
+	if r.Get("Content-Type") != problemMediaType {
+		return
+	}
 	for _, guard := range [...]idem.Field{{Name: "Cache-Control", Value: "no-store"}, {Name: "X-Content-Type-Options", Value: "nosniff"}} {
-		switch {
-		case r.Get(guard.Name) != "":
-			h.Del(guard.Name)
-		case problem && h.Get(guard.Name) == "":
+		if r.Get(guard.Name) == "" && h.Get(guard.Name) == "" {
 			h.Set(guard.Name, guard.Value)
 		}
 	}

@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -51,5 +52,13 @@ func bindsThePrincipal(t *testing.T) {
 		c.post("k", 201, by("tenant-a")).is(t, 500, "", "internal_error")
 		c.executed(3)
 		c.stored(3)
+		token := strings.Repeat("token", 800) // with claims, it is longer than a key may be
+		first := c.post("long", 201, by("tenant-a/"+token)).is(t, 201, executed, "")
+		c.replays(first, c.again("long", by("tenant-a/"+token)))
+		for _, r := range c.mem.Records() {
+			if strings.Contains(r.Principal, "session-") || strings.Contains(r.Principal, "token") || len(r.Principal) != 43 {
+				t.Errorf("the principal is stored as %q, want a hash: it may be a live token", r.Principal)
+			}
+		}
 	}
 }

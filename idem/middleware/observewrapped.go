@@ -117,6 +117,8 @@ func (o *observedExchange) peek() ([]byte, *refusal) {
 		return nil, invalid("The request body could not be read.")
 	case len(body) > bytesMax:
 		return nil, tooLarge()
+	case o.endpoint.consumed(o.request, body):
+		return nil, internalError()
 	}
 	return bytes.Clone(body), nil
 }

@@ -59,8 +59,13 @@ func (c *call) transact(h Handler) idem.Handler {
 func (c *call) record(h http.Handler) idem.Handler {
 	return func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
 		w := &recorder{header: http.Header{}, tooLate: func() { c.answeredTooLate(ctx) }}
+		if len(c.request.defaultType) > 0 {
+			w.header["Content-Type"] = slices.Clone(c.request.defaultType)
+		}
 		defer w.over.Store(true)
-		h.ServeHTTP(w, c.request.copy(ctx).HTTP)
+		r := c.request.copy(ctx).HTTP
+		r.Header.Del("Accept-Encoding") // a retry that accepts no coding gets the same answer
+		h.ServeHTTP(w, r)
 		if ctx.Err() != nil && w.status == 0 {
 			// It gave up without a word: an empty 200 would be a guess.
 			return idem.Response{}, errors.Join(errNoAnswer, ctx.Err())
@@ -144,7 +149,7 @@ func (w *recorder) response() idem.Response {
 			response.Header = append(response.Header, idem.Field{Name: name, Value: value})
 		}
 	}
-	if _, set := w.sent["Content-Type"]; !set && len(w.body) > 0 {
+	if _, set := w.sent["Content-Type"]; !set && len(w.body) > 0 && w.sent.Get("Content-Encoding") == "" {
 		// What net/http would have sent, so that every replay says the same.
 		response = response.With("Content-Type", http.DetectContentType(w.body))
 	}

@@ -23,6 +23,8 @@ type Request struct {
 	Identity Identity
 	// Body is the whole body.
 	Body []byte
+	// defaultType is the Content-Type that somebody in front of the protection has set for handlers that set none.
+	defaultType []string
 }
 
 // PathValue returns the value of the path parameter, as http.Request.PathValue does.
@@ -53,7 +55,23 @@ func (e *endpoint) read(w http.ResponseWriter, r *http.Request, identity Identit
 	case err != nil:
 		return nil, invalid("The request body could not be read.")
 	}
-	return &Request{HTTP: r, Identity: identity, Body: body}, nil
+	if e.consumed(r, body) {
+		return nil, internalError()
+	}
+	return &Request{HTTP: r, Identity: identity, Body: body, defaultType: slices.Clone(w.Header()["Content-Type"])}, nil
+}
+
+// consumed says that somebody in front of the protection has read the body, and has not put it back: by http.Request.FormValue, for one,
+// after which a handler has its form all the same. All such requests would have the fingerprint of one without a body, and each would be
+// answered as another.
+func (e *endpoint) consumed(r *http.Request, body []byte) bool {
+	form := r.MultipartForm != nil && len(r.MultipartForm.Value)+len(r.MultipartForm.File) > 0
+	if len(body) > 0 || r.ContentLength <= 0 && len(r.PostForm) == 0 && !form {
+		return false
+	}
+	e.m.cfg.Logger.ErrorContext(r.Context(), "the request's body was read before the protection: nothing is executed; read it in the handler, or put it back",
+		"operation", e.operation.Operation().Name)
+	return true
 }
 
 func (e *endpoint) checkMediaType(r *http.Request) *refusal {

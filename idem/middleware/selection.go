@@ -138,12 +138,41 @@ func wildcardValues(r *http.Request, names []string) []string {
 		if value == "" && !strings.HasSuffix(name, rest) {
 			return nil
 		}
+		if strings.HasSuffix(name, rest) {
+			value = segments(r, value)
+		}
 		values = append(values, value)
 	}
 	if rewritten := rewritten(r); rewritten != "" {
 		values = append(values, rewritten)
 	}
 	return values
+}
+
+// segments is the value of the wildcard that stands for the rest of a path, so that it tells a/b from a%2Fb, which http.Request.PathValue
+// does not: its segments are escaped where one of them holds a slash or a percent sign, and else as they are.
+func segments(r *http.Request, value string) string {
+	sent := r.URL.EscapedPath()
+	for i := range sent {
+		if i > 0 && sent[i-1] != '/' {
+			continue
+		}
+		if tail, err := url.PathUnescape(sent[i:]); err != nil || tail != value {
+			continue
+		}
+		all := strings.Split(sent[i:], "/")
+		plain := true
+		for n, segment := range all {
+			unescaped, _ := url.PathUnescape(segment) // as the whole was
+			all[n] = url.PathEscape(unescaped)
+			plain = plain && !strings.ContainsAny(unescaped, "/%")
+		}
+		if plain {
+			return value
+		}
+		return strings.Join(all, "/")
+	}
+	return value
 }
 
 // positions are the positions, from "1", of names among the wildcards, or the first name that is none.

@@ -107,6 +107,31 @@ func TestAKeyNeverReplaysTheAnswerOfAnotherPathQueryOrMethod(t *testing.T) {
 	}
 }
 
+// The rest of a path may be segments, or one that holds an escaped slash: http.Request.PathValue does not tell them apart, and a router that
+// matches the escaped path does.
+func TestTheRestOfAPathIsItsSegments(t *testing.T) {
+	a := newAPI(t, nil)
+	var runs atomic.Int64
+	r := a.mw.NewRouter()
+	r.Wrap("POST /files/{rest...}", withDefaults(idem.Operation{}, idem.KindWrapped), middleware.Route{}, created(&runs))
+	h, err := r.Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.mux.Handle("/", h)
+	a.do(key(ask{path: "/files/1/pay"})).wants(t, 201, "executed")
+	for _, other := range []string{"/files/1%2Fpay", "/files/1%252Fpay", "/files/1"} {
+		a.do(key(ask{path: other})).wants(t, 422, "mismatch")
+	}
+	a.do(key(ask{path: "/files/%31/pay"})).wants(t, 201, "replayed") // another spelling of it
+	coded := func(path string) ask { return ask{path: path, keys: []string{`"coded"`}} }
+	a.do(coded("/files/1%2Fpay/2")).wants(t, 201, "executed")
+	a.do(coded("/files/1%2fpay/2")).wants(t, 201, "replayed")
+	for _, other := range []string{"/files/1/pay/2", "/files/1/pay%2F2", "/files/1%252Fpay/2"} {
+		a.do(coded(other)).wants(t, 422, "mismatch")
+	}
+}
+
 // One endpoint may stand at several patterns: by their wildcards alone a refund would be answered as a payment.
 func TestOneEndpointAtTwoPatternsNeverReplaysTheAnswerOfTheOther(t *testing.T) {
 	a := newAPI(t, nil)

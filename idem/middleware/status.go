@@ -12,6 +12,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/internal/principal"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -80,7 +81,7 @@ func (m *Middleware) shown(ctx context.Context, messages Messages, r *Request) (
 	path := r.HTTP.URL.Path
 	id := idem.OperationID(path[strings.LastIndexByte(path, '/')+1:])
 	record, err := m.engine.Status(ctx, r.Identity.Tenant, id)
-	for err == nil && record != nil && (record.Principal == "" || record.Principal == r.Identity.Principal) {
+	for err == nil && record != nil && (record.Principal == "" || record.Principal == principal.Stored(record.Tenant, r.Identity.Principal)) {
 		state, unread := m.operationState(ctx, messages, *record)
 		if !errors.Is(unread, errChain) {
 			return record, state, unread

@@ -14,6 +14,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/internal/principal"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -192,7 +193,7 @@ func TestStatusIsThePrincipalsWhereItsKeysAre(t *testing.T) {
 	a := newAPI(t, nil)
 	a.mux.Handle("GET /v1/operations/{id}", a.mw.Status(chain{}))
 	mine := a.stored("k", func(r *storage.Record) {
-		r.State, r.Kind, r.Principal = storage.StateUnknown, idem.KindWrapped, "session-1"
+		r.State, r.Kind, r.Principal = storage.StateUnknown, idem.KindWrapped, principal.Stored("tenant-a", "session-1")
 	})
 	for caller, want := range map[string]int{"tenant-a/session-1": 200, "tenant-a/session-2": 404, "tenant-a": 404} {
 		if r := a.status(mine, caller); r.StatusCode != want {

@@ -91,7 +91,7 @@ type Record struct {
 	// Operation is the operation's first released name, and Kind its kind.
 	Operation string
 	Kind      Kind
-	// Principal is the caller within the tenant, where the policy binds keys to one; else empty.
+	// Principal is a hash of the caller within the tenant, where the policy binds keys to one; else empty.
 	Principal string
 	// SafeToRunAgain is the declaration of a wrapped operation that running it twice does no harm.
 	SafeToRunAgain bool

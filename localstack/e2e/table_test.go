@@ -5,7 +5,10 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +23,17 @@ import (
 )
 
 type item = map[string]types.AttributeValue
+
+// plain is what a row says in texts and numbers, for the message of a failure.
+func plain(it item) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(it)) {
+		if value := text(it, name); value != "" {
+			all = append(all, name+"="+value)
+		}
+	}
+	return strings.Join(all, " ")
+}
 
 // text is an attribute of type S or N, "" where there is none.
 func text(it item, name string) string {

@@ -365,10 +365,11 @@ func sweptUntilDelivered(t *testing.T, names ...string) {
 	deadline, ticker := time.After(delivered), time.NewTicker(2*time.Second)
 	defer ticker.Stop()
 	for _, name := range names {
-		for text(phaseRow(t, operationOf(record(t, operationPayments, name)), 1), schema.State) != "delivered" {
+		message := func() item { return phaseRow(t, operationOf(record(t, operationPayments, name)), 1) }
+		for m := message(); text(m, schema.State) != "delivered"; m = message() {
 			select {
 			case <-deadline:
-				t.Fatalf("after %s the message of %s is not delivered", delivered, name)
+				t.Fatalf("after %s the message of %s is not delivered, at %d: %s", delivered, name, time.Now().UnixMilli(), plain(m))
 			case <-ticker.C:
 				must(t, hasten(t.Context()))
 			}

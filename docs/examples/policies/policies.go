@@ -14,7 +14,7 @@ func Payments() idem.Policy {
 	policy.Retention = 7 * 24 * time.Hour
 	policy.GoneAfterExpiry = true             // an expired key is answered 410,
 	policy.KeepFor = 90 * 24 * time.Hour      // for as long as its tombstone is kept
-	policy.ReplayHeaders = []string{"X-Rate"} // stored and replayed, besides Content-Type and Location
+	policy.ReplayHeaders = []string{"X-Rate"} // stored and replayed, besides Content-Type, Content-Encoding and Location
 	return policy
 }
 
