@@ -78,8 +78,8 @@ type Config struct {
 	Fingerprinter *canonical.Fingerprinter
 	// ScopeSecret keys the names of records, and with them operation ids, so that nobody who has an id (from a provider's
 	// books, a log line or a URL) can test guesses of a client's key against it. At least 32 random bytes, made once for
-	// the tables, and the same in all engines over them. It must never change: under another secret every key would be
-	// new. Set it before the first request: it cannot be added later. The store keeps a mark of it, or of none, and an engine
+	// the tables, and the same in all engines over them that execute or look up by a key. Those that only deliver, sweep and
+	// reconcile need none: their warning is harmless. It must never change: under another secret every key would be new. Set it before the first request: it cannot be added later. The store keeps a mark of it, or of none, and an engine
 	// with another secret answers [ErrScopeSecret], which is a 503. Default: none. Then names are plain hashes, and a log line
 	// at start says so.
 	ScopeSecret []byte

@@ -1,14 +1,17 @@
 package docsite
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,7 +23,8 @@ const configurationProse = `# Configuration
 <!-- Generated from the code: go test ./localstack/docsite -run TestConfigurationIsDocumented -update -->
 This page is generated from the comments of the code, and a test fails as soon as they differ.
 
-- [In Go](#in-go): the fields of each package's Config. Zero means the default.
+- [In Go](#in-go): the fields of each type that you fill in, such as a package's Config. Zero means
+  the default.
 - [Variables of an application's functions](#variables-of-an-applications-functions): what the
   construct, the SAM template and the Terraform module set, and package lambdaapp reads. Set none of
   them by hand.
@@ -31,11 +35,60 @@ Durations are written as Go writes them: ` + "`28s`, `5m`, `24h`" + `. A variabl
 malformed ends the start with an error that names it.
 `
 
-// configured are the types that an application fills in, by the folder of their package.
-var configured = []struct{ folder, name string }{
-	{"idem", "Config"}, {"idem", "Operation"}, {"idem/middleware", "Config"}, {"idem/dynamo", "Config"}, {"idem/outbox", "Config"},
-	{"idem/lambdaapp", "Config"}, {"idem/container", "Config"}, {"idem/client", "Config"},
+// structure is a type of a package, by its folder.
+type structure struct{ folder, name string }
+
+// configured are the types that an application fills in, those of most applications first.
+var configured = []structure{
+	{"idem", "Config"}, {"idem", "Operation"}, {"idem/middleware", "Config"}, {"idem/middleware", "Route"}, {"idem/middleware/cors", "Config"},
+	{"idem/canonical", "Config"}, {"idem/dynamo", "Config"}, {"idem/breaker", "Config"}, {"idem/cache", "Config"},
+	{"idem/outbox", "Topic"}, {"idem/outbox/call", "Config"}, {"idem/outbox", "Config"}, {"idem/outbox", "RunConfig"},
+	{"idem/outbox/sqsqueue", "ConsumerConfig"},
+	{"idem/lambdaapp", "Config"}, {"idem/container", "Config"}, {"idem/function", "Config"}, {"idem/awslambda", "Config"}, {"idem/webhook", "Config"},
+	{"idem/quota", "Config"}, {"idem/quota", "Limits"}, {"idem/seal", "Config"}, {"idem/seal/tablekeys", "Config"}, {"idem/telemetry", "Config"},
+	{"idem/operator/awsctl", "Lambda"}, {"idem/operator/awsctl", "Config"}, {"idem/operator", "Config"}, {"idem/operator", "ClerkConfig"},
+	{"idem/operator/console", "Config"}, {"idem/memstore", "Config"}, {"idem/client", "Config"},
 }
+
+// Whatever type of the library has the name of a configuration is on the page.
+func TestEveryConfigurationIsListed(t *testing.T) {
+	t.Parallel()
+	root, err := localtool.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	err = filepath.WalkDir(filepath.Join(root, "idem"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		if slices.Contains([]string{"internal", "testdata", "protocol"}, entry.Name()) { // what no application imports
+			return filepath.SkipDir
+		}
+		files, err := filepath.Glob(filepath.Join(path, "*.go"))
+		for _, file := range files {
+			source, failed := os.ReadFile(file)
+			err = errors.Join(err, failed)
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			for _, name := range configuration.FindAllStringSubmatch(string(source), -1) {
+				folder, failed := filepath.Rel(root, path)
+				err = errors.Join(err, failed)
+				if found++; !slices.Contains(configured, structure{filepath.ToSlash(folder), name[1]}) {
+					t.Errorf("%s of %s is not on the page", name[1], folder)
+				}
+			}
+		}
+		return err
+	})
+	if err != nil || found < 28 {
+		t.Errorf("%d types, %v", found, err)
+	}
+}
+
+// configuration finds a type that an application fills in, by its name.
+var configuration = regexp.MustCompile(`(?m)^type ((?:[A-Z]\w*)?Config|Topic|Route|Limits) struct`)
 
 // The page of the configuration has every field and every variable, as the code's own comments explain them.
 func TestConfigurationIsDocumented(t *testing.T) {
