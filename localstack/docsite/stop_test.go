@@ -4,14 +4,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/idem-go/idem-aws/internal/localtool"
 )
 
-// ofStandIn are the sessions whose aws is a stand-in. Tests of their own run them.
-var ofStandIn = []string{"stop"}
+// ofStandIn are the sessions whose commands, such as aws, are stand-ins. Tests of their own run them, in this file and in runbook_test.go.
+var ofStandIn = []string{"stop", "keys", "deployed again", "restore", "restored", "told"}
 
 // standIn answers as the AWS CLI does of a stack of two functions, one of which has a mapping. It notes each call, and fails at the one
 // that begins with FAILS, as it does where credentials have expired.
@@ -54,11 +55,12 @@ func stopSession(t *testing.T) *Session {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(sessions) == 1 && len(sessions[0].steps) == 3 {
-			return sessions[0]
+		i := slices.IndexFunc(sessions, func(s *Session) bool { return s.Name == "stop" })
+		if i >= 0 && len(sessions[i].steps) == 3 {
+			return sessions[i]
 		}
 	}
-	t.Fatal("docs/recovery.md has no session of three blocks")
+	t.Fatal("docs/recovery.md has no session of three blocks that stops a service")
 	return nil
 }
 
@@ -126,114 +128,6 @@ func TestAServiceThatIsNotStoppedIsNotSaidToBe(t *testing.T) {
 					t.Errorf("%s: the block goes on after it\n%s", name, made)
 				}
 			}
-		})
-	}
-}
-
-// recoveryBlock is the one block of docs/recovery.md that has the text.
-func recoveryBlock(t *testing.T, has string) string {
-	t.Helper()
-	root, err := localtool.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []string
-	for _, d := range documents(t, root) {
-		if d.Name != "docs/recovery.md" {
-			continue
-		}
-		blocks, err := d.Blocks()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, b := range blocks {
-			if strings.Contains(b.Text, has) {
-				found = append(found, b.Text)
-			}
-		}
-	}
-	if len(found) != 1 {
-		t.Fatalf("docs/recovery.md has %d blocks with %q", len(found), has)
-	}
-	return found[0]
-}
-
-// typed runs a block as a reader's shell does, in each shell that is installed, in a folder of its own with these stand-ins and files. check
-// looks at what is left there.
-func typed(t *testing.T, block string, standIns, files map[string]string, check func(t *testing.T, folder, said string)) {
-	t.Helper()
-	for _, shell := range []string{"bash", "zsh"} {
-		t.Run(shell, func(t *testing.T) {
-			if _, err := exec.LookPath(shell); err != nil {
-				t.Skipf("%s is not installed: the block is not tried in it", shell)
-			}
-			folder, tools := t.TempDir(), t.TempDir()
-			for name, text := range files {
-				if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for name, script := range standIns {
-				if err := os.WriteFile(filepath.Join(tools, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
-			command := exec.CommandContext(t.Context(), shell, "-c", block)
-			command.Dir, command.Env = folder, append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"))
-			said, _ := command.CombinedOutput() // how the last command ended is what the reader does not look at
-			check(t, folder, string(said))
-		})
-	}
-}
-
-func read(t *testing.T, folder, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(folder, name))
-	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// docs/recovery.md "Restored to a point in time": tables are restored only where the deployment that stops the stack has succeeded.
-func TestNothingIsRestoredWhereTheStopHasFailed(t *testing.T) {
-	t.Parallel()
-	block := recoveryBlock(t, "tables restore")
-	for deploys, restores := range map[string]int{"exit 2": 0, "exit 0": 1} {
-		t.Run(deploys, func(t *testing.T) {
-			typed(t, block, map[string]string{"make": deploys, "idemctl": `echo "$*" >> calls`}, nil, func(t *testing.T, folder, said string) {
-				if n := strings.Count(read(t, folder, "calls"), "tables restore"); n != restores {
-					t.Errorf("restored %d times, want %d: %s", n, restores, said)
-				}
-			})
-		})
-	}
-}
-
-// docs/recovery.md "What is missing": where the log can't be asked, or has nothing, the file that says whose operations are stays as it was,
-// with what a person has written into it.
-func TestWhatIsToldStaysWhereTheLogCannotBeAsked(t *testing.T) {
-	t.Parallel()
-	block := recoveryBlock(t, "told.events")
-	before := map[string]string{"told": "before\n", "told.own": "own\n"}
-	for name, c := range map[string]struct{ aws, told string }{
-		"it answers":      {"echo line", "line\nown\n"},
-		"it fails":        {"echo expired >&2; exit 254", "before\n"},
-		"it fails midway": {"echo line; exit 254", "before\n"},
-		"it has nothing":  {"exit 0", "before\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			typed(t, block, map[string]string{"aws": c.aws, "jq": `cat "$3"`}, before, func(t *testing.T, folder, said string) {
-				if got := read(t, folder, "told"); got != c.told {
-					t.Errorf("told %q, want %q", got, c.told)
-				}
-				if own := read(t, folder, "told.own"); own != "own\n" {
-					t.Errorf("one's own lines: %q", own)
-				}
-				if written := strings.Contains(said, "told is written"); written != (name == "it answers") {
-					t.Errorf("said to be written: %t\n%s", written, said)
-				}
-			})
 		})
 	}
 }
