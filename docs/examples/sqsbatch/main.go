@@ -1,5 +1,5 @@
 // Command sqsbatch is a Lambda function that consumes a queue: each order is charged once, however often its message is delivered.
-// All that an adopter writes stands between the markers, with the imports and must beside it.
+// All that an adopter writes stands between the markers, with the imports, must and timeout beside it.
 //
 // The event source mapping needs ReportBatchItemFailures, and the queue a visibility time-out of at least six times the
 // function's, plus the mapping's window, and a dead-letter queue: it takes what never succeeds, such as a body that is no order. A message that was charged can get there too,
@@ -11,6 +11,7 @@ import (
 	"context"
 	"log"
 	"strconv"
+	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -23,6 +24,9 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/function"
 )
+
+// timeout is the time-out that the function is deployed with.
+const timeout = 28 * time.Second
 
 // idem: begin
 type order struct {
@@ -42,10 +46,10 @@ func charge(_ context.Context, tx *idem.Tx, o order) error {
 func main() {
 	client := dynamodb.NewFromConfig(must(config.LoadDefaultConfig(context.Background())))
 	store := must(dynamo.New(client, dynamo.Config{IdempotencyTable: "shop-idempotency", OutboxTable: "shop-outbox"}))
-	engine := must(idem.New(store, idem.Config{KillsAtDeadline: true}))
+	engine := must(idem.New(store, idem.Config{KillsAtDeadline: true, FunctionTimeout: timeout}))
 	operation := idem.Operation{Name: "orders.charge", Kind: idem.KindAtomic, Policy: function.QueuePolicy()}
 	charges := must(function.New(engine, operation, function.Config{Tenant: "shop", Key: function.JSONPointer("/id")}))
-	lambda.Start(awslambda.SQS(function.Each(charges, awslambda.Body, charge), awslambda.Config{}))
+	lambda.Start(awslambda.SQS(function.Each(charges, awslambda.Body, charge), awslambda.Config{FunctionTimeout: timeout}))
 }
 
 // idem: end

@@ -95,6 +95,19 @@ func TestAKeyOutlivesItsMessages(t *testing.T) {
 	}
 }
 
+// An invocation that has less time than the function was checked with at its start is told: somebody changed the time-out.
+func TestAShorterTimeOutIsTold(t *testing.T) {
+	for left, told := range map[time.Duration]bool{30 * time.Second: false, 20 * time.Second: true} {
+		w := newWorld(t)
+		function := w.start()
+		function.Left = left
+		w.deliver(function, "", `{"id":"1","customer":"kim","amount":1}`).fails()
+		if log := function.Log(); strings.Contains(log, "function.timeout_short") != told {
+			t.Errorf("with %v left it says %q", left, log)
+		}
+	}
+}
+
 // Nothing behind a failure is done, or an order would overtake the one before it.
 func TestAQueueWithOrderStopsAtTheFirstFailure(t *testing.T) {
 	w := newWorld(t)
