@@ -55,7 +55,8 @@ type Ambiguous struct {
 }
 
 // Refused says that another call with the same payload cannot succeed. The message is dead at once, unless it is an answer to
-// the client.
+// the client. If a call may have had its effect (an earlier one is open, or Unproven is set), a topic's Probe decides, where
+// it has one: the message is unknown until then.
 type Refused struct {
 	// Unproven says that the refusal does not prove that nothing happened, as with a 409 that may be about an earlier
 	// call under the same key. A refusal that proves it, such as a 400, lets the operation fail if no other call is open.

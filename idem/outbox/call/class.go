@@ -16,10 +16,12 @@ type Class string
 // The classes of a status.
 const (
 	// Refused: nothing happened, now or under the same key before, and the same request can't succeed. The message is dead
-	// at once, and the operation fails if no other call is open. A 400 for a body that the provider never takes.
+	// at once, and the operation fails. If an earlier call is open, the message is as with Unproven. A 400 for a body that
+	// the provider never takes.
 	Refused Class = "refused"
 	// Unproven: this request can't succeed, but the status says nothing about an earlier one under the same key. The
-	// message is dead at once, and an operator decides. A 409 for a key that was used with another body.
+	// message is unknown where its topic has a Probe, which then decides. Without one it is dead at once, and an operator
+	// decides. A 409 for a key that was used with another body.
 	Unproven Class = "unproven"
 	// Declined: the provider judged the request, and its answer is a no: a result like any other. A 402.
 	Declined Class = "declined"

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/idemtest"
 	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/middleware/audit"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
@@ -159,4 +162,49 @@ func TestOnDynamoDB(t *testing.T) {
 			t.Errorf("%v, %v", mismatch.Outcome, err)
 		}
 	})
+}
+
+// 6. A release that loses the keys of clients: a name that vanished, or a scope that changed. A file beside the code has what was released.
+func TestNoReleasedNameIsLost(t *testing.T) {
+	for released, found := range map[string]string{
+		`{"operations": [{"name": "orders.create", "scope": "tenant+operation+key"}]}`:               "",
+		`{"operations": [{"name": "orders.place", "scope": "tenant+operation+key"}]}`:                "orders.place",
+		`{"operations": [{"name": "orders.create", "scope": "tenant+key"}]}`:                         "scope",
+		`{"operations": [{"name": "orders.create", "retired": "nobody has placed an order by it"}]}`: "retired",
+	} {
+		err := lost(t, released)
+		if found == "" && err != nil || found != "" && (err == nil || !strings.Contains(err.Error(), found)) {
+			t.Errorf("%s: %v", released, err)
+		}
+	}
+}
+
+func identify(*http.Request) (middleware.Identity, error) {
+	return middleware.Identity{Tenant: "tenant-a"}, nil
+}
+
+// lost is what a release with this route has lost of what was released.
+func lost(t *testing.T, released string) error {
+	t.Helper()
+	store, err := memstore.New(memstore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := idem.New(store, idem.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mw, err := middleware.New(engine, middleware.Config{Identify: identify})
+	if err != nil {
+		t.Fatal(err)
+	}
+	router := mw.NewRouter()
+	router.Handle("POST /orders", place, middleware.Route{}, func(ctx context.Context, tx *idem.Tx, _ *middleware.Request) (idem.Response, error) {
+		return order(ctx, tx)
+	})
+	operations, err := audit.Read(strings.NewReader(released))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return audit.Check(router.Routes(), operations)
 }
