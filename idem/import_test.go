@@ -46,6 +46,7 @@ var mayImport = map[string][]string{
 	"idem/awslambda":                {"idem/internal/front", "idem/telemetry/trace"},
 	"idem/lambdaapp":                {"idem", "idem/awslambda", "idem/breaker", "idem/dynamo", "idem/dynamo/schema", "idem/lambdaapp/environment", "idem/outbox", "idem/outbox/sqsqueue", "idem/sdkhttp", "idem/storage", "idem/telemetry", "idem/telemetry/metric"},
 	"idem/lambdaapp/environment":    {},
+	"idem/lambdaapp/secret":         {"idem/lambdaapp/environment"},
 	"idem/function":                 {"idem", "idem/canonical", "idem/header", "idem/storage", "idem/telemetry/trace"},
 	"idem/function/jmespath":        {"idem/function"},
 	"idem/breaker":                  {"idem", "idem/internal/timers", "idem/outbox", "idem/storage", "internal/clock"},
@@ -84,7 +85,7 @@ var mayImport = map[string][]string{
 }
 
 // mayUseAWS lists the packages that may import AWS modules; the core and its logic stay free of them.
-var mayUseAWS = []string{"idem/quota/dynamoquota", "idem/dynamo", "idem/dynamo/dynamotest", "idem/dynamo/dynamotest/wirefault", "idem/awslambda", "idem/lambdaapp", "idem/outbox/sqsqueue", "idem/operator/auditlog", "idem/operator/awsctl", "idem/sdkhttp", "idem/seal/awskms", "idem/seal/tablekeys"}
+var mayUseAWS = []string{"idem/quota/dynamoquota", "idem/dynamo", "idem/dynamo/dynamotest", "idem/dynamo/dynamotest/wirefault", "idem/awslambda", "idem/lambdaapp", "idem/lambdaapp/secret", "idem/outbox/sqsqueue", "idem/operator/auditlog", "idem/operator/awsctl", "idem/sdkhttp", "idem/seal/awskms", "idem/seal/tablekeys"}
 
 // testSupport lists the packages that only tests use.
 var testSupport = []string{"idem/protocol/check", "idem/storetest", "idem/storetest/sequences", "idem/idemtest", "idem/sim", "idem/dynamo/dynamotest", "idem/dynamo/dynamotest/wirefault"}

@@ -12,7 +12,7 @@ import (
 )
 
 // ofStandIn are the sessions whose commands, such as aws, are stand-ins. Tests of their own run them, in this file and in runbook_test.go.
-var ofStandIn = []string{"stop", "keys", "deployed again", "restore", "restored", "told"}
+var ofStandIn = []string{"stop", "keys", "deployed again", "restore", "restored", "told", "runbook", "of the checkout", "sam"}
 
 // standIn answers as the AWS CLI does of a stack of two functions, one of which has a mapping. It notes each call, and fails at the one
 // that begins with FAILS, as it does where credentials have expired.

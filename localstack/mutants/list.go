@@ -65,6 +65,7 @@ var (
 	ofLedger      = []Tests{{Packages: "./functions/internal/payments", Run: "Totals|BalancesFollow|PaymentFollows|Comparison|SayTheyAreOthers|WithoutAReference|GivenBackIsNotSettled|BelowZero|Collecting|Fold|BeyondWhatThereIs|WithoutKeys"}}
 	ofPutBacks    = []Tests{{Packages: "./functions/internal/payments", Run: "ALostRow"}}
 	ofPages       = []Tests{{Packages: "./idem/seal/tablekeys ./idem/operator/awsctl ./idem/operator/auditlog ./functions/internal/apikey", Run: "EveryTenant|EveryEncrypted|Entr|ListIs"}}
+	ofSecrets     = []Tests{{Packages: "./idem/lambdaapp/secret"}}
 	ofDeadlines   = []Tests{{Packages: "./idem/lambdaapp ./functions/api", Run: "LeaseOutlives"}}
 	ofFront       = []Tests{{Packages: "./idem/awslambda", Run: "Front"}}
 	ofStage       = []Tests{{Packages: "./infra/stage"}}
@@ -134,6 +135,7 @@ func Listed() []Mutant {
 		of(ofShop, shops),
 		of(ofLedger, ledgers),
 		of(ofPages, pages),
+		of(ofSecrets, secrets),
 		of(ofDeadlines, deadlines),
 	)
 }

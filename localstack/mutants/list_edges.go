@@ -345,6 +345,12 @@ var pages = []Mutant{
 	{Name: "an audit entry is shown as it was", File: auditFile, Old: "ConsistentRead: aws.Bool(true)", New: "ConsistentRead: aws.Bool(false)"},
 }
 
+// secrets: a secret that is named is never taken for none.
+var secrets = []Mutant{
+	{Name: "an empty scope secret is taken for none", File: "idem/lambdaapp/secret/secret.go", Old: "err != nil || len(scope) == 0 {", New: "err != nil {"},
+	{Name: "a scope secret is read with the line feed of its file", File: "idem/lambdaapp/secret/secret.go", Old: "strings.TrimSpace(aws.ToString(out.SecretString))", New: "strings.TrimLeft(aws.ToString(out.SecretString), \" \")"},
+}
+
 // deadlines: a function's lease outlives its invocation.
 var deadlines = []Mutant{
 	{Name: "a lease ends while its function runs", File: "idem/lambdaapp/application.go", Old: "a.env.function != environment.Operator, a.env.timeout", New: "false, a.env.timeout"},

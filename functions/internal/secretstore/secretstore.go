@@ -6,36 +6,26 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
-	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/credential"
+	"github.com/idem-go/idem-aws/idem/lambdaapp/secret"
 )
 
-// timeout bounds one reading, with what the SDK tries again. A function has 10 s for its start.
-const timeout = 3 * time.Second
-
-// Source returns what reads the text of a secret of AWS Secrets Manager as it is now, without the space around it: a file ends
-// with a line feed. One reading takes 3 s at the most. The variable is the one that names the secret, by name or ARN, for
+// Source returns what reads the text of a secret as secret.Source does. The variable is the one that names the secret, by name or ARN, for
 // errors; none shows a secret.
 func Source(ctx context.Context, variable, id string) (func(context.Context) (string, error), error) {
 	sdk, err := config.AWS(ctx)
 	if err != nil {
 		return nil, err
 	}
-	client := secretsmanager.NewFromConfig(sdk)
+	read := secret.Source(sdk, id)
 	return func(ctx context.Context) (string, error) {
-		ctx, cancel := context.WithTimeout(ctx, timeout)
-		defer cancel()
-		out, err := client.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &id})
+		text, err := read(ctx)
 		if err != nil {
 			return "", fmt.Errorf("configuration: %s = %q: %w", variable, id, err)
 		}
-		return strings.TrimSpace(aws.ToString(out.SecretString)), nil
+		return text, nil
 	}, nil
 }
 
@@ -44,19 +34,11 @@ func Scope(ctx context.Context, cfg config.Scopes) ([]byte, error) {
 	if cfg.ScopeSecretID == "" {
 		return cfg.ScopeSecret, nil
 	}
-	source, err := Source(ctx, "SCOPE_SECRET_ID", cfg.ScopeSecretID)
+	sdk, err := config.AWS(ctx)
 	if err != nil {
 		return nil, err
 	}
-	text, err := source(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var secret config.Base64
-	if err := secret.UnmarshalText([]byte(text)); err != nil || len(secret) == 0 { // never taken for none
-		return nil, fmt.Errorf("configuration: SCOPE_SECRET_ID = %q: must hold base64", cfg.ScopeSecretID)
-	}
-	return secret, nil
+	return secret.Scope(ctx, sdk, cfg.ScopeSecretID)
 }
 
 // Provider returns what puts the provider's credential on each request of the transport that it is given; nil where none is

@@ -29,7 +29,7 @@ const (
 const (
 	// ScopeSecretID is the name or the whole ARN of the secret in AWS Secrets Manager that the names of records are keyed with
 	// (idem.Config.ScopeSecret), where the application has one. Package lambdaapp does not read it: the application reads the secret
-	// itself, and gives it to the engine.
+	// by secret.Scope of package lambdaapp/secret, and gives it to the engine.
 	ScopeSecretID = "SCOPE_SECRET_ID"
 )
 

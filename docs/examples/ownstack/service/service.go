@@ -14,6 +14,8 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/lambdaapp"
+	"github.com/idem-go/idem-aws/idem/lambdaapp/environment"
+	"github.com/idem-go/idem-aws/idem/lambdaapp/secret"
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/outbox"
 )
@@ -34,8 +36,12 @@ func Configure(ctx context.Context) (lambdaapp.Config, error) {
 	if err != nil {
 		return lambdaapp.Config{}, err
 	}
+	scope, err := secret.Scope(ctx, aws, os.Getenv(environment.ScopeSecretID)) // only the API and the command have one
+	if err != nil {
+		return lambdaapp.Config{}, err
+	}
 	topic, err := shipments(orders{table: table}, warehouse)
-	return lambdaapp.Config{AWS: aws, Topics: []outbox.Topic{topic}}, err
+	return lambdaapp.Config{AWS: aws, Topics: []outbox.Topic{topic}, Engine: idem.Config{ScopeSecret: scope}}, err
 }
 
 // API is the service's HTTP API.

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/idemtest"
+	"github.com/idem-go/idem-aws/idem/lambdaapp/environment"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
 
@@ -57,6 +59,36 @@ func TestACrashLosesAndDoublesNothing(t *testing.T) {
 	})
 	if shipped := depot.Shipments(); crashes == 0 || shipped != crashes+2 {
 		t.Errorf("%d shipments of %d orders: one with each crash, and two without", shipped, crashes+2)
+	}
+}
+
+// Where the deployment names a secret, records are named with it, and nothing starts without it.
+func TestTheSecretThatTheDeploymentNamesIsRead(t *testing.T) {
+	want := strings.Repeat("s", 32)
+	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked struct{ SecretId string }
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || asked.SecretId != "shop/scope" {
+			http.Error(w, `{"__type":"ResourceNotFoundException"}`, http.StatusBadRequest)
+			return
+		}
+		fmt.Fprintf(w, `{"SecretString":%q}`, base64.StdEncoding.EncodeToString([]byte(want)))
+	}))
+	defer store.Close()
+	for name, value := range map[string]string{
+		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_ENDPOINT_URL_SECRETS_MANAGER": store.URL,
+		OrdersTable: "orders", "WAREHOUSE_URL": "https://warehouse.example",
+	} {
+		t.Setenv(name, value)
+	}
+	for name, want := range map[string]string{"shop/scope": want, "": ""} {
+		t.Setenv(environment.ScopeSecretID, name)
+		if made, err := Configure(t.Context()); err != nil || string(made.Engine.ScopeSecret) != want {
+			t.Errorf("named %q: %d bytes, %v", name, len(made.Engine.ScopeSecret), err)
+		}
+	}
+	t.Setenv(environment.ScopeSecretID, "shop/another")
+	if _, err := Configure(t.Context()); err == nil {
+		t.Error("it starts without the secret that is named")
 	}
 }
 
