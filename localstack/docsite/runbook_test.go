@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +54,9 @@ func typed(t *testing.T, block string, standIns, files map[string]string, check 
 			}
 			folder, tools := t.TempDir(), t.TempDir()
 			for name, text := range files {
+				if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o755); err != nil {
+					t.Fatal(err)
+				}
 				if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -179,6 +183,48 @@ done`
 	typed(t, block, map[string]string{"aws": aws, "jq": `cat "$3"`}, nil, func(t *testing.T, folder, said string) {
 		if told := read(t, folder, "told"); strings.Count(told, "\n") != 3 {
 			t.Errorf("told %q: %s", told, said)
+		}
+	})
+}
+
+// The blocks of a page that are for the folder of the checkout leave the reader's shell there, and each calls its tool where its file is.
+func TestBlocksOfTheCheckoutStayThere(t *testing.T) {
+	t.Parallel()
+	const where = `echo "$(basename "$PWD") $(basename "$0") $*" >> "$OF/calls"`
+	for document, want := range map[string]string{
+		"docs/examples/README.md": "shoprpc npx @bufbuild/buf@1.75.0 generate\ncheckout go test ./docs/examples/...\n",
+		"infra/README.md":         "infra go test ./stack ./idemconstruct -run TestGolden|Linters -update\n",
+	} {
+		t.Run(document, func(t *testing.T) {
+			blocks := blocksOf(t, document, "of the checkout")
+			files := map[string]string{"checkout/docs/examples/internal/shoprpc/buf.gen.yaml": "", "checkout/infra/go.mod": ""}
+			twice := "export OF=$PWD; cd checkout\n" + strings.Join(slices.Concat(blocks, blocks), "")
+			typed(t, twice, map[string]string{"npx": where, "go": where}, files, func(t *testing.T, folder, said string) {
+				if calls := read(t, folder, "calls"); calls != want+want || said != "" {
+					t.Errorf("called: %s\n%s", calls, said)
+				}
+			})
+		})
+	}
+}
+
+// docs/own-stack.md "SAM and Terraform": the binary that is deployed is one for Lambda, and is built before.
+func TestABinaryIsBuiltBeforeItIsDeployed(t *testing.T) {
+	t.Parallel()
+	block := strings.Join(blocksOf(t, "docs/own-stack.md", "sam"), "")
+	standIns := map[string]string{
+		"go":  `[ "$GOOS $GOARCH $CGO_ENABLED" = "linux arm64 0" ] && [ "$*" = "build -tags lambda.norpc -o build/bootstrap ./function" ] && mkdir build && echo > build/bootstrap`,
+		"sam": `cp build/bootstrap deployed && echo "$*" > deployed`,
+	}
+	typed(t, block, standIns, nil, func(t *testing.T, folder, said string) {
+		if deployed := read(t, folder, "deployed"); deployed != "deploy --guided --capabilities CAPABILITY_IAM\n" {
+			t.Errorf("deployed by %q: %s", deployed, said)
+		}
+	})
+	standIns["go"], standIns["sam"] = "exit 1", "echo > deployed" // the binary of before is there
+	typed(t, block, standIns, nil, func(t *testing.T, folder, said string) {
+		if read(t, folder, "deployed") != "" {
+			t.Errorf("deployed although nothing was built: %s", said)
 		}
 	})
 }
