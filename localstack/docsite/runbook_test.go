@@ -173,7 +173,8 @@ func TestWhatFollowsADeploymentTakesItsVariables(t *testing.T) {
 	}
 }
 
-// docs/recovery.md "What is missing": whatever line names the tenant of an operation is fetched, also where its first attempt was answered 503.
+// docs/recovery.md "What is missing": a line names the tenant of an operation also where its first attempt was answered 503. A line
+// idempotency.store.error may name somebody who asked for another tenant's operation, so it is not among them.
 func TestEachLineThatNamesATenantIsFetched(t *testing.T) {
 	t.Parallel()
 	const aws = `for name in idempotency.reserve.created idempotency.store.error idempotency.reserve.failed_retry; do
@@ -181,7 +182,7 @@ func TestEachLineThatNamesATenantIsFetched(t *testing.T) {
 done`
 	block := strings.Join(blocksOf(t, recovery, "told"), "")
 	typed(t, block, map[string]string{"aws": aws, "jq": `cat "$3"`}, nil, func(t *testing.T, folder, said string) {
-		if told := read(t, folder, "told"); strings.Count(told, "\n") != 3 {
+		if told := read(t, folder, "told"); told != "idempotency.reserve.created\nidempotency.reserve.failed_retry\n" {
 			t.Errorf("told %q: %s", told, said)
 		}
 	})
