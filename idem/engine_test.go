@@ -399,6 +399,10 @@ func TestARejectionOfAWrappedHandlerIsItsAnswer(t *testing.T) {
 		orders := w.register(idem.Operation{Kind: idem.KindWrapped, Probed: true})
 		w.want(w.do(orders, request("{}"), rejects), idem.OutcomeExecuted, 402, string(problem.Response().Body))
 		w.want(w.do(orders, request("{}"), rejects), idem.OutcomeReplayed, 402, string(problem.Response().Body))
+		frees := w.register(idem.Operation{Name: "orders.free", Kind: idem.KindWrapped, ReleaseOn: []int{402}})
+		for range 2 { // by this status nothing has happened, and its key is free
+			w.want(w.do(frees, request("{}"), rejects), idem.OutcomeExecuted, 402, string(problem.Response().Body))
+		}
 	})
 }
 

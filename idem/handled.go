@@ -22,6 +22,9 @@ func (x *execution) handled(ctx context.Context, response Response, err error) p
 		x.run.until.Stop()
 	}
 	x.run.response, x.run.err = response, err
+	if rejected := (*RejectedError)(nil); x.op.Kind == KindWrapped && errors.As(err, &rejected) {
+		x.run.response, x.run.err = rejected.Problem.Response(), nil // nothing of a wrapped handler's is taken back: it has answered
+	}
 	result := x.classify(ctx)
 	row := x.incarnation(x.machine.Held.Op)
 	status := x.answers.at(result.Answer).response.Status

@@ -12,8 +12,8 @@ func Reject(p Problem) Failure { return storage.Rejecting(p.Status, p.Response) 
 // Retry declares a lost optimistic lock: the handler runs again, within the lease.
 func Retry() Failure { return storage.Retrying() }
 
-// RejectedError lets a handler answer with a stored 4xx by returning it as its error; nothing it wrote is committed. Of
-// what a wrapped handler did nothing is taken back; its answer is stored all the same. With any other status it is a
+// RejectedError lets a handler answer with a stored 4xx by returning it as its error; nothing it wrote is committed. A
+// wrapped handler has answered by it, as if it had returned the problem's response. With any other status it is a
 // [*HandlerError], and nothing is stored.
 type RejectedError struct {
 	// Problem is the answer, with a status from 400 to 499.

@@ -175,7 +175,15 @@ func (b *batch) do(ctx context.Context, position int, id string, handle func(con
 	}
 	b.begun.Add(1)
 	ctx = trace.Watch(ctx) // the record's span has ended when its error arrives here
-	if err := guarded(ctx, handle); err != nil {
+	returned := false
+	defer func() {
+		if !returned {
+			log.ErrorContext(ctx, "record failed", "error", "its handler ended its goroutine")
+		}
+	}()
+	err := guarded(ctx, handle)
+	returned = true
+	if err != nil {
 		log.ErrorContext(ctx, "record failed", "error", err)
 		return false
 	}

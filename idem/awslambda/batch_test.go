@@ -1,13 +1,16 @@
 package awslambda
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -174,16 +177,21 @@ func TestRecordsThatAreNotReachedAreFailures(t *testing.T) {
 // A handler that ends its goroutine, as testing.FailNow does, fails its message, and holds nothing else up.
 func TestAHandlerThatEndsItsGoroutineFailsItsMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
 		queue := SQS(func(_ context.Context, m events.SQSMessage) error {
 			if m.MessageId == "m1" {
 				runtime.Goexit()
 			}
 			return nil
-		}, Config{Concurrency: 1})
+		}, Config{Concurrency: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		for arn, want := range map[string][]string{"": {"m1"}, "arn:aws:sqs:eu-central-1:000000000000:queue.fifo": {"m1", "m2", "m3"}} {
 			if failed := failures(t, t.Context(), queue, queueEvent(t, 4, arn)); !slices.Equal(failed, want) {
 				t.Errorf("failed %v, want %v", failed, want)
 			}
+			if told := strings.Count(log.String(), "record=m1"); told != 1 || !strings.Contains(log.String(), "ended its goroutine") {
+				t.Errorf("the log is %s", log.String())
+			}
+			log.Reset()
 		}
 	})
 }

@@ -272,6 +272,17 @@ func answered(t *testing.T, event []byte, h http.HandlerFunc) (response, []byte)
 	return out, body
 }
 
+// As net/http does, no type is guessed from bytes that are coded.
+func TestTheTypeOfACodedBodyIsNotGuessed(t *testing.T) {
+	out, body := answered(t, sample(t, "api-http-payment"), func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		io.WriteString(w, "\x1f\x8b\x08")
+	})
+	if guessed := out.Headers["Content-Type"]; guessed != "" || string(body) != "\x1f\x8b\x08" || !out.IsBase64Encoded {
+		t.Errorf("type %q, base64 %v, %q", guessed, out.IsBase64Encoded, body)
+	}
+}
+
 func TestBodiesComeOutByteForByte(t *testing.T) {
 	large := strings.Repeat("0123456789abcdef", 40<<10) // and no more, for a load balancer
 	for _, test := range []struct {

@@ -189,19 +189,13 @@ func (f *Function) request(ctx context.Context, input []byte) (idem.Request, err
 }
 
 func (f *Function) handler(input []byte, h Handler) idem.Handler {
-	kind := f.operation.Operation().Kind
 	return func(ctx context.Context, tx *idem.Tx) (idem.Response, error) {
 		output, err := h(ctx, tx, bytes.Clone(input))
-		if kind == idem.KindWrapped {
-			if response, ok := rejection(err); ok { // which for this kind the engine takes for an error like any other
-				return response, nil
-			}
-		}
 		if err != nil {
 			return idem.Response{}, err
 		}
 		status := http.StatusOK
-		if kind == idem.KindDeferred {
+		if f.operation.Operation().Kind == idem.KindDeferred {
 			status = http.StatusAccepted
 		}
 		return idem.Response{Status: status, Body: output}, nil

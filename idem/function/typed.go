@@ -35,7 +35,7 @@ func typedHandler[In, Out any](h func(ctx context.Context, tx *idem.Tx, input In
 	return func(ctx context.Context, tx *idem.Tx, input []byte) ([]byte, error) {
 		var in In
 		if err := json.Unmarshal(input, &in); err != nil {
-			return nil, fmt.Errorf("function: decode input: %s", unreadable(err))
+			return nil, &InputError{err}
 		}
 		out, err := h(ctx, tx, in)
 		if err != nil {

@@ -3,6 +3,7 @@ package middleware_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // zipped is a body in a coding.
@@ -65,35 +67,110 @@ func TestWhatIsStoredIsForEveryRetryToRead(t *testing.T) {
 	}
 }
 
-// A body that was read in front of the protection counts as none: each form under the key would be answered as another.
+// A front that compresses announces it before the handler writes: what is recorded is not compressed.
+func TestWhatAFrontCompressesIsRecordedAsItWasWritten(t *testing.T) {
+	a := newAPI(t, nil)
+	later := newLocalAPI(t, func(storage.Store) storage.Store { return a.mem }) // a release that enforces
+	order := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"id":1}`)
+	})
+	observed := a.protect(idem.Operation{Policy: idem.Observe(idem.IETF())}, middleware.Route{}, order)
+	enforced := later.protect(idem.Operation{}, middleware.Route{}, order)
+	a.mux.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Accept-Encoding") != "gzip" {
+			enforced.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		defer z.Close()
+		observed.ServeHTTP(compressing{w, z}, r)
+	})
+	q := ask{path: "/orders", header: map[string]string{"Accept-Encoding": "gzip"}}
+	if r := a.do(key(q)); r.Header.Get("Content-Encoding") != "gzip" {
+		t.Fatalf("%d, coding %q", r.StatusCode, r.Header.Get("Content-Encoding"))
+	}
+	q.header = map[string]string{"Accept-Encoding": "identity"}
+	r := a.do(key(q))
+	r.wants(t, 201, "replayed")
+	if r.Header.Get("Content-Encoding") != "" || string(r.body) != `{"id":1}` || r.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
+		t.Errorf("coding %q, type %q: %q", r.Header.Get("Content-Encoding"), r.Header.Get("Content-Type"), r.body)
+	}
+}
+
+type compressing struct {
+	http.ResponseWriter
+	coded io.Writer
+}
+
+func (w compressing) Write(p []byte) (int, error) { return w.coded.Write(p) }
+
+// A body that was read in front of the protection counts as what is left: each form under the key would be answered as another. In observe
+// mode such a request is executed as it would be without protection, and is reported; so is one without a key.
 func TestABodyThatWasReadInFrontExecutesNothing(t *testing.T) {
-	for name, observed := range map[string]bool{"enforced": false, "observed": true} {
+	const form, parts = "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"
+	const multipart = "--b\r\nContent-Disposition: form-data; name=\"amount\"\r\n\r\n5\r\n--b--\r\n"
+	value := func(r *http.Request) { _ = r.FormValue("amount") }
+	for name, c := range map[string]struct {
+		contentType, body string
+		unsized           bool
+		front             func(r *http.Request)
+	}{
+		"a form":                        {form, "amount=5", false, value},
+		"a form without a length":       {form, "amount=5", true, value},
+		"parts":                         {parts, multipart, false, value},
+		"parts without a length":        {parts, multipart, true, value},
+		"its beginning":                 {form, "amount=5", false, func(r *http.Request) { _, _ = r.Body.Read(make([]byte, 3)) }},
+		"read and closed":               {form, "amount=5", false, func(r *http.Request) { _, _ = io.ReadAll(r.Body); r.Body.Close() }},
+		"closed, and without a length":  {form, "amount=5", true, func(r *http.Request) { _, _ = io.ReadAll(r.Body); r.Body.Close() }},
+		"closed before it was all read": {form, "amount=5", false, func(r *http.Request) { r.Body.Close() }},
+	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAPI(t, nil)
 			var runs atomic.Int64
-			policy := idem.IETF()
-			if observed {
-				policy = idem.Observe(policy)
-			}
-			protected := a.protect(idem.Operation{Policy: policy}, middleware.Route{MediaTypes: []string{"application/x-www-form-urlencoded"}}, created(&runs))
-			a.mux.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) {
-				if r.FormValue("amount") == "" {
-					t.Error("there is no form")
+			route := middleware.Route{MediaTypes: []string{form, "multipart/form-data"}}
+			transactional := func(op string, policy idem.Policy) http.Handler {
+				h, err := a.mw.Handle(withDefaults(idem.Operation{Name: op, Policy: policy}, idem.KindAtomic), route, func(context.Context, *idem.Tx, *middleware.Request) (idem.Response, error) {
+					runs.Add(1)
+					return idem.Response{Status: http.StatusCreated}, nil
+				})
+				if err != nil {
+					t.Fatal(err)
 				}
-				protected.ServeHTTP(w, r)
-			})
-			form := key(ask{path: "/orders", body: "amount=5", contentType: "application/x-www-form-urlencoded"})
-			switch r := a.do(form); {
-			case observed && (r.StatusCode != 201 || r.Header.Get("Idempotency-Status") != "unprotected"):
-				t.Errorf("%d %q %s", r.StatusCode, r.Header.Get("Idempotency-Status"), r.body)
-			case !observed && (r.StatusCode != 500 || r.code(t) != "internal_error"):
-				t.Errorf("%d %s", r.StatusCode, r.body)
+				return h
 			}
-			if want := map[bool]int64{true: 1}[observed]; runs.Load() != want || len(a.mem.Records()) != 0 {
-				t.Errorf("%d runs, %d records", runs.Load(), len(a.mem.Records()))
+			optional := idem.IETF()
+			optional.MissingKey = idem.MissingKeyUnprotected
+			for path, protected := range map[string]http.Handler{
+				"/enforced/wrapped":       a.protect(idem.Operation{Name: "enforced.wrapped"}, route, created(&runs)),
+				"/enforced/transactional": transactional("enforced.transactional", optional),
+				"/observed/wrapped":       a.protect(idem.Operation{Name: "observed.wrapped", Policy: idem.Observe(idem.IETF())}, route, created(&runs)),
+				"/observed/transactional": transactional("observed.transactional", idem.Observe(idem.IETF())),
+			} {
+				a.mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+					c.front(r)
+					protected.ServeHTTP(w, r)
+				})
+				q := key(ask{path: path, body: c.body, contentType: c.contentType, unsized: c.unsized})
+				before, observed := runs.Load(), strings.HasPrefix(path, "/observed")
+				r := a.do(q)
+				switch ran := runs.Load() - before; {
+				case observed && (r.StatusCode != 201 || r.Header.Get("Idempotency-Status") != "unprotected" || ran != 1):
+					t.Errorf("%s: %d %q %s, %d runs", path, r.StatusCode, r.Header.Get("Idempotency-Status"), r.body, ran)
+				case !observed && (r.StatusCode != 500 || r.code(t) != "internal_error" || ran != 0):
+					t.Errorf("%s: %d %s, %d runs", path, r.StatusCode, r.body, ran)
+				}
+				if said := a.log.String(); !strings.Contains(said, "was read before the protection") || observed != strings.Contains(said, "idempotency.observed") {
+					t.Errorf("%s: the log is %s", path, said)
+				}
+				a.log.reset()
 			}
-			if !strings.Contains(a.log.String(), "was read before the protection") {
-				t.Errorf("the log is %s", a.log)
+			if records := a.mem.Records(); len(records) != 1 { // the observed transaction's, under a key that nobody else has
+				t.Errorf("%d records of what was not read", len(records))
+			}
+			if r := a.do(ask{path: "/enforced/transactional", body: c.body, contentType: c.contentType, unsized: c.unsized}); r.StatusCode != 201 {
+				t.Errorf("without a key: %d %s", r.StatusCode, r.body)
 			}
 		})
 	}

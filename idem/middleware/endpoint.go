@@ -165,6 +165,11 @@ func (c *call) ask(key string) *refusal {
 		e.m.cfg.Logger.ErrorContext(r.Context(), "the policy binds keys to the principal, and there is none", "operation", e.operation.Operation().Name)
 		return internalError()
 	}
+	if key != "" && c.request.consumed {
+		e.m.cfg.Logger.ErrorContext(r.Context(), "the request's body was read before the protection: its key executes nothing; read it in the handler, or put it back",
+			"operation", e.operation.Operation().Name)
+		return internalError()
+	}
 	sent, refused := firstSent(r, key)
 	if refused != nil {
 		return refused

@@ -53,6 +53,12 @@ func (j *journal) Write(p []byte) (int, error) {
 	return j.buf.Write(p)
 }
 
+func (j *journal) reset() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.buf.Reset()
+}
+
 func (j *journal) String() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -153,6 +159,8 @@ type ask struct {
 	keys   []string
 	header map[string]string
 	ctx    context.Context
+	// unsized sends the body without its length.
+	unsized bool
 }
 
 // reply is a response with its body.
@@ -173,7 +181,11 @@ func (a *api) send(q ask) (*reply, error) {
 	if q.ctx == nil {
 		q.ctx = context.Background()
 	}
-	r, err := http.NewRequestWithContext(q.ctx, q.method, q.path, strings.NewReader(q.body))
+	var body io.Reader = strings.NewReader(q.body)
+	if q.unsized {
+		body = io.MultiReader(body) // whose length nobody knows
+	}
+	r, err := http.NewRequestWithContext(q.ctx, q.method, q.path, body)
 	if err != nil {
 		return nil, err
 	}
@@ -194,8 +206,8 @@ func (a *api) send(q ask) (*reply, error) {
 		return nil, err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	return &reply{response, body}, err
+	answered, err := io.ReadAll(response.Body)
+	return &reply{response, answered}, err
 }
 
 func (a *api) exchange(r *http.Request) (*http.Response, error) {

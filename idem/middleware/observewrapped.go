@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/header"
@@ -35,7 +36,7 @@ func (e *endpoint) observeWrapped(w http.ResponseWriter, r *http.Request) {
 		}
 		w.Header().Set(header.NameStatus, statusUnprotected)
 		// The body is put back after it was read: into a copy, because the request is the server's.
-		o = &observedExchange{endpoint: e, request: r.WithContext(r.Context()), client: &tee{ResponseWriter: w, recorder: recorder{header: w.Header()}}}
+		o = &observedExchange{endpoint: e, request: r.WithContext(r.Context()), client: &tee{ResponseWriter: w, recorder: recorder{header: w.Header(), front: slices.Clone(w.Header()["Content-Encoding"])}}}
 		o.observe(identity)
 		return answer{}
 	})
@@ -55,7 +56,7 @@ func (o *observedExchange) observe(identity Identity) {
 	ctx := o.request.Context()
 	c := &call{endpoint: o.endpoint, request: &Request{HTTP: o.request, Identity: identity}}
 	var refused *refusal
-	if c.request.Body, refused = o.peek(); refused != nil {
+	if refused = o.peek(c.request); refused != nil {
 		c.report(ctx, answer{response: refused.response}, nil)
 		return
 	}
@@ -104,23 +105,22 @@ func (o *observedExchange) run(handling context.Context, c *call) (idem.Response
 	return c.keep(o.client.recorder.response(), o.client.recorder.truncated), nil
 }
 
-// peek reads the body as [endpoint.read] does, and puts it back for the handler, whole.
-func (o *observedExchange) peek() ([]byte, *refusal) {
+// peek reads the body into what is asked, as [endpoint.read] does, and puts it back for the handler, whole.
+func (o *observedExchange) peek(asked *Request) *refusal {
 	if refused := o.endpoint.checkMediaType(o.request); refused != nil {
-		return nil, refused
+		return refused
 	}
 	bytesMax, rest := o.endpoint.m.cfg.BodyBytesMax, o.request.Body
 	body, err := io.ReadAll(io.LimitReader(rest, int64(bytesMax)+1))
 	o.request.Body = putBack{io.MultiReader(bytes.NewReader(body), rest), rest}
 	switch {
-	case err != nil:
-		return nil, invalid("The request body could not be read.")
+	case err != nil && !errors.Is(err, http.ErrBodyReadAfterClose):
+		return invalid("The request body could not be read.")
 	case len(body) > bytesMax:
-		return nil, tooLarge()
-	case o.endpoint.consumed(o.request, body):
-		return nil, internalError()
+		return tooLarge()
 	}
-	return bytes.Clone(body), nil
+	asked.Body, asked.consumed = bytes.Clone(body), consumed(o.request, body, err)
+	return nil
 }
 
 // putBack is a body that is read from its beginning again.

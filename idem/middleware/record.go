@@ -93,6 +93,8 @@ const recordedBytesMax = 4 << 20
 // recorder is the ResponseWriter of a recorded handler. It buffers; it is neither an http.Flusher nor an http.Hijacker.
 type recorder struct {
 	header http.Header
+	// front is the coding that somebody in front of the protection has announced on that header, and does to what the handler writes.
+	front []string
 	// sent is the header as it was when the status was written: later changes count for nothing, as in net/http.
 	sent      http.Header
 	status    int
@@ -117,6 +119,9 @@ func (w *recorder) WriteHeader(status int) {
 		return
 	}
 	w.status, w.sent = status, w.header.Clone()
+	if len(w.front) > 0 && slices.Equal(w.sent["Content-Encoding"], w.front) {
+		w.sent.Del("Content-Encoding")
+	}
 }
 
 // Write implements http.ResponseWriter. It takes everything, so that a handler with too much to say still ends in order.

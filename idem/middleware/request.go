@@ -25,6 +25,8 @@ type Request struct {
 	Body []byte
 	// defaultType is the Content-Type that somebody in front of the protection has set for handlers that set none.
 	defaultType []string
+	// consumed says that somebody there has read the body, or a part of it, and has not put it back.
+	consumed bool
 }
 
 // PathValue returns the value of the path parameter, as http.Request.PathValue does.
@@ -52,26 +54,18 @@ func (e *endpoint) read(w http.ResponseWriter, r *http.Request, identity Identit
 	switch {
 	case errors.As(err, &exceeded):
 		return nil, tooLarge()
-	case err != nil:
+	case err != nil && !errors.Is(err, http.ErrBodyReadAfterClose):
 		return nil, invalid("The request body could not be read.")
 	}
-	if e.consumed(r, body) {
-		return nil, internalError()
-	}
-	return &Request{HTTP: r, Identity: identity, Body: body, defaultType: slices.Clone(w.Header()["Content-Type"])}, nil
+	return &Request{HTTP: r, Identity: identity, Body: body, defaultType: slices.Clone(w.Header()["Content-Type"]), consumed: consumed(r, body, err)}, nil
 }
 
-// consumed says that somebody in front of the protection has read the body, and has not put it back: by http.Request.FormValue, for one,
-// after which a handler has its form all the same. All such requests would have the fingerprint of one without a body, and each would be
-// answered as another.
-func (e *endpoint) consumed(r *http.Request, body []byte) bool {
-	form := r.MultipartForm != nil && len(r.MultipartForm.Value)+len(r.MultipartForm.File) > 0
-	if len(body) > 0 || r.ContentLength <= 0 && len(r.PostForm) == 0 && !form {
-		return false
-	}
-	e.m.cfg.Logger.ErrorContext(r.Context(), "the request's body was read before the protection: nothing is executed; read it in the handler, or put it back",
-		"operation", e.operation.Operation().Name)
-	return true
+// consumed says that somebody in front of the protection has read the body, or its beginning, and has not put it back: by
+// http.Request.FormValue, for one, after which a handler has its form all the same. All such requests would have the fingerprint of what is
+// left, and each would be answered as another. It can't be seen where the request names no length and nobody has parsed a form.
+func consumed(r *http.Request, body []byte, err error) bool {
+	form := r.MultipartForm != nil && len(r.MultipartForm.Value)+len(r.MultipartForm.File) > 0 || len(r.PostForm) > 0
+	return errors.Is(err, http.ErrBodyReadAfterClose) || int64(len(body)) < r.ContentLength || len(body) == 0 && form
 }
 
 func (e *endpoint) checkMediaType(r *http.Request) *refusal {

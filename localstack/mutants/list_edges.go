@@ -147,7 +147,7 @@ var functions = []Mutant{
 
 // executions: how the engine performs what the protocol asks for.
 var executions = []Mutant{
-	{Name: "a rejection of a wrapped handler is told to its client alone", File: "idem/handled.go", Old: "errors.As(r.err, &rejected):", New: "errors.As(r.err, &rejected) && x.op.Kind != KindWrapped:"},
+	{Name: "a rejection of a wrapped handler is told to its client alone", File: "idem/handled.go", Old: "x.op.Kind == KindWrapped && errors.As(err, &rejected)", New: "x.op.Kind == KindWrapped && errors.As(err, &rejected) && false"},
 	{Name: "a client asks each second for a key that is freed in minutes", File: "idem/latency.go", Old: "	case r.State == storage.StateFailedRetryable:\n", New: "	case false:\n"},
 	{Name: "a frozen holder acts on by a row from before a loss", File: "idem/renewal.go", Old: "	return x.engine.bars(ctx, x.op, x.req) == nil\n", New: "	_ = ctx\n	return true\n"},
 	{Name: "an observed handler that was frozen has no lease after a loss", File: "idem/renewal.go", Old: " || x.op.Policy.Observe {", New: " {"},
@@ -175,7 +175,12 @@ var replays = []Mutant{
 	{Name: "a replay does not say in which coding it is", File: "idem/policy.go", Old: " || name == \"Content-Encoding\" || ", New: " || "},
 	{Name: "what is stored is in a coding that a retry may not accept", File: "idem/middleware/record.go", Old: "		r.Header.Del(\"Accept-Encoding\")", New: "		r.Header.Del(\"X-Accept-Encoding\")"},
 	{Name: "the type of coded bytes is guessed", File: "idem/middleware/record.go", Old: " && w.sent.Get(\"Content-Encoding\") == \"\" {", New: " {"},
-	{Name: "a body that was read before is none", File: "idem/middleware/request.go", Old: "	if e.consumed(r, body) {\n", New: "	if e.consumed(r, body) && false {\n"},
+	{Name: "a body that was read before is none", File: "idem/middleware/request.go", Old: "consumed: consumed(r, body, err)}, nil", New: "consumed: consumed(r, body, err) && false}, nil"},
+	{Name: "the beginning of a body may be read before", File: "idem/middleware/request.go", Old: "int64(len(body)) < r.ContentLength ||", New: "len(body) == 0 && r.ContentLength > 0 ||"},
+	{Name: "a form without a length may be read before", File: "idem/middleware/request.go", Old: " || len(r.PostForm) > 0\n", New: "\n"},
+	{Name: "a body that was closed before is malformed", File: "idem/middleware/request.go", Old: "errors.Is(err, http.ErrBodyReadAfterClose) || int64", New: "int64"},
+	{Name: "what is observed is read before, and recorded", File: "idem/middleware/observewrapped.go", Old: "consumed(o.request, body, err)\n", New: "err != nil\n"},
+	{Name: "what a front compresses is recorded as compressed", File: "idem/middleware/record.go", Old: "	if len(w.front) > 0 && ", New: "	if len(w.front) > 9 && "},
 	{Name: "the status of an operation is another principal's", File: "idem/middleware/status.go", Old: "record.Principal == principal.Stored(record.Tenant, r.Identity.Principal)", New: "principal.Stored(record.Tenant, r.Identity.Principal) != \"\""},
 	{Name: "a type that is set in front is sent beside the answer's", File: answerFile, Old: "		if single(f.Name) {\n", New: "		if false {\n"},
 	{Name: "any header is replayed", File: answerFile, Old: "		response.Header = c.endpoint.allowed(response.Header)\n", New: ""},
