@@ -133,22 +133,6 @@ func (d *Desk) wouldRedrive(ctx context.Context, m storage.Message) (string, err
 	return "start it anew", d.redrivable(ctx, m)
 }
 
-// ReconcileMessage asks the provider now about a message that is unknown. It needs nothing seen: it decides nothing that the
-// reconciler would not.
-func (d *Desk) ReconcileMessage(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
-	m, err := d.message(ctx, id)
-	if err != nil {
-		return Result{Action: "reconcile", Subject: string(id)}, err
-	}
-	return d.carry(ctx, ch, action{
-		name: "reconcile", subject: string(id), tenant: m.Tenant, would: "ask the provider about it",
-		act: func(ctx context.Context) (string, error) {
-			decision, err := d.runner.ReconcileMessage(ctx, id)
-			return string(decision), err
-		},
-	})
-}
-
 // RedriveLetter is what a copy in the dead-letter queue asks for: the message is redriven as it stands, and one that is not dead any more
 // needs nothing. again says that another letter of the message was dealt with in the same run: the message is not redriven then, and one that
 // is dead is [ErrRefused]. One that is not there is [outbox.ErrMessageGone]. Where data may have been lost it is refused: the message may

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -62,7 +61,8 @@ func admitted(changed string, r storage.Record, err error) error {
 	return err
 }
 
-// ReconcileRecord asks now what became of a wrapped operation that is unknown.
+// ReconcileRecord asks now what became of a wrapped operation that is unknown. It is [ErrUndecided] where nobody could say, and [ErrRefused]
+// for one that has no Probe.
 func (d *Desk) ReconcileRecord(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
 	r, err := d.found(ctx, id)
 	if err != nil {
@@ -70,24 +70,18 @@ func (d *Desk) ReconcileRecord(ctx context.Context, id idem.OperationID, ch Chan
 	}
 	return d.carry(ctx, ch, action{
 		name: "reconcile", subject: string(id), tenant: r.Tenant, would: "ask what became of it",
+		judge: func(context.Context) error {
+			if r.State == storage.StateUnknown && d.cfg.Probes[r.Operation] == nil {
+				return fmt.Errorf("%w: its operation has no Probe, so that nobody can be asked", ErrRefused)
+			}
+			return nil
+		},
 		act: func(ctx context.Context) (string, error) {
 			decision, err := d.runner.ReconcileRecord(ctx, r.Tenant, id)
-			return string(decision), err
-		},
-	})
-}
-
-// Sweep looks now at everything that is due, as the schedule does every minute.
-func (d *Desk) Sweep(ctx context.Context, ch Change) (Result, error) {
-	return d.carry(ctx, ch, action{
-		name: "sweep", subject: "all", would: "offer, cancel and park what is due", judge: d.listable,
-		act: func(ctx context.Context) (string, error) {
-			did, err := d.runner.Sweep(ctx)
-			if err != nil {
-				return "", err
+			if err == nil {
+				err = undecided(decision)
 			}
-			said, err := json.Marshal(did)
-			return string(said), err
+			return string(decision), err
 		},
 	})
 }

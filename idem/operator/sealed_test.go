@@ -42,7 +42,8 @@ func TestWhatIsSealedIsLeftAlone(t *testing.T) {
 	if _, err := w.desk.Close(t.Context(), parked.ID, because(operator.SeenMessage(parked, time.Time{}))); !errors.As(err, &refusal) {
 		t.Errorf("close: %v, want a refusal", err)
 	}
-	if got, err := w.desk.Sweep(t.Context(), because("")); err != nil || !strings.Contains(got.Outcome, `"errors":2`) {
+	var swept *operator.SweepError
+	if got, err := w.desk.Sweep(t.Context(), because("")); !errors.As(err, &swept) || swept.Report.Messages.Errors != 2 {
 		t.Errorf("sweep: %+v, %v", got, err)
 	}
 	if after := w.everything(); after != before || w.stateOf(waiting.ID) != storage.MessagePending {

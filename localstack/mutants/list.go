@@ -108,6 +108,7 @@ func Listed() []Mutant {
 		of(ofFront, fronts),
 		of(ofClocks, clocks),
 		of(ofOperator, stories),
+		of(ofOperator, desks),
 		of(ofStore, wires),
 		of(ofQueue, holds),
 		of(ofPayments, acknowledgements),

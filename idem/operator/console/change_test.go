@@ -178,8 +178,9 @@ func TestSweepFromThePage(t *testing.T) {
 	plan := b.post(http.StatusSeeOther, "/change", form)
 	b.shows(b.get(http.StatusOK, plan), "What is due is looked at now")
 	b.post(http.StatusSeeOther, plan, url.Values{})
-	b.shows(b.get(http.StatusOK, plan), "offered", "Back to the overview")
+	b.shows(b.get(http.StatusOK, plan), "Done: messages offered: 1.", "Back to the overview")
 	w.logged(operator.EntryDone)
+	b.shows(b.get(http.StatusOK, "/audit"), "messages offered: 1")
 }
 
 // What can't be tried is not planned, and says why.

@@ -57,6 +57,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 		}
 		return span(d)
 	},
+	"inWords":       operator.InWords,
 	"toneOfMessage": toneOfMessage,
 	"toneOfRecord":  toneOfRecord,
 	"toneOfEntry": func(s operator.EntryState) tone {

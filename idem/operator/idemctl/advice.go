@@ -204,12 +204,19 @@ func adviceOnTrouble(err error) string {
 		row     *outbox.UnreadableError
 		config  *idem.ConfigError
 		unheard *storage.OutcomeUnknownError
+		swept   *operator.SweepError
 	)
 	switch {
 	case errors.As(err, &config):
 		return "Give another value, on the command line or in the environment. The variables are listed at " + manualPage + "#variables"
 	case errors.Is(err, operator.ErrUnsettled):
-		return "Search the functions' log for the message's id and the word settle, remove the cause, and run idemctl redrive."
+		return "The cause is above, in the log line outbox.settle_failed, outbox.evidenced or outbox.evidence_weak. Remove it, and run idemctl inspect with the id: it says what settles the message then."
+	case errors.Is(err, operator.ErrUndecided):
+		return "Where the provider could not be asked, the cause is above, in the line idempotency.probe_unclear. Run the command again once the provider answers; the reconciler asks by itself, too."
+	case errors.Is(err, operator.ErrDied):
+		return "Run idemctl inspect with the id: it says what may be done about a message that is dead."
+	case errors.As(err, &swept):
+		return "The causes are above, a line of the log for each. Remove them, and run the command again, or leave the rest to the scheduled sweep: what could not be done is due still."
 	case errors.Is(err, idem.ErrScopeSecret):
 		return "Give this command the scope secret that the functions have. The variables are listed at " + manualPage + "#variables"
 	case errors.As(err, &topic), errors.As(err, &record), errors.As(err, &row):

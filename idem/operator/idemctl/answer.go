@@ -1,10 +1,7 @@
 package idemctl
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,25 +15,7 @@ func (t *table) result(r operator.Result) {
 		t.line("nothing was changed; add --write to do it")
 		return
 	}
-	t.line("%s %s: %s, %s (audit %s)", r.Action, visible(r.Subject), t.hue(string(r.State)), visible(counted(r.Outcome)), r.Entry)
-}
-
-// counted has the outcome of a sweep, which is counts as JSON, in words. Other outcomes stay.
-func counted(outcome string) string {
-	var counts map[string]map[string]int
-	if json.Unmarshal([]byte(outcome), &counts) != nil {
-		return outcome
-	}
-	var words []string
-	for _, what := range slices.Sorted(maps.Keys(counts)) {
-		for _, did := range slices.Sorted(maps.Keys(counts[what])) {
-			words = append(words, fmt.Sprintf("%s %s: %d", what, did, counts[what][did]))
-		}
-	}
-	if len(words) == 0 {
-		return "nothing was due"
-	}
-	return strings.Join(words, ", ")
+	t.line("%s %s: %s, %s (audit %s)", r.Action, visible(r.Subject), t.hue(string(r.State)), visible(operator.InWords(r.Outcome)), r.Entry)
 }
 
 func (t *table) loss(l operator.Loss) {
@@ -191,7 +170,7 @@ func (t *table) shortening(ids []string) func(string) string {
 
 // outcome is what came of a change. It begins with the subject, whose short id is enough.
 func (t *table) outcome(e operator.Entry, short func(string) string) string {
-	return strings.ReplaceAll(packages.ReplaceAllString(counted(e.Outcome), "$1"), e.Subject, short(e.Subject))
+	return strings.ReplaceAll(packages.ReplaceAllString(operator.InWords(e.Outcome), "$1"), e.Subject, short(e.Subject))
 }
 
 func (t *table) entries(entries []operator.Entry) {

@@ -388,3 +388,26 @@ func TestLettersAndDrift(t *testing.T) {
 		t.Errorf("%s", errs)
 	}
 }
+
+// A sweep that goes on in the next run, and one that fails, are told in words; only the first is done.
+func TestASweepIsToldInWords(t *testing.T) {
+	w := newWorld(t)
+	id := w.operation("acme", deferred, pending)
+	w.now = noon.Add(time.Minute)
+	entry := operator.Entry{ID: "au_1", At: w.now, Actor: "ada", Action: "sweep", Subject: "all", Reason: "r", State: operator.EntryIntended}
+	w.ok(w.audit.Begin(t.Context(), entry))
+	entry.State, entry.Outcome = operator.EntryDone, `{"messages":{"offered":3,"unfinished":true},"records":{}}`
+	w.ok(w.audit.End(t.Context(), entry))
+	w.now = w.now.Add(time.Second)
+	if out, _ := w.types(0, "audit", "--wide"); !strings.Contains(out, "messages offered: 3, more messages are due") || strings.Contains(out, "{") {
+		t.Errorf("the log says\n%s", out)
+	}
+	w.store.On(faulty.Message, 1, faulty.Refuse(errDown))
+	out, errs := w.types(idemctl.ExitTrouble, "sweep", ticket, "--write", "--output", "json")
+	if out != "" || !strings.Contains(errs, "messages errors: 1") || !strings.Contains(errs, "\nnext: The causes are above") {
+		t.Errorf("%q, %q", out, errs)
+	}
+	if out, _ := w.types(0, "sweep", ticket, "--write"); !strings.Contains(out, "sweep all: done, messages offered: 1") {
+		t.Errorf("%s; the message %s.1", out, id)
+	}
+}
