@@ -103,26 +103,42 @@ func (e *Engine) End(ctx context.Context, tenant string, id OperationID) error {
 //
 // Other errors: [ErrNotLive]; [*TransitionError] for a record that is not completed; [*UnavailableError].
 func (e *Engine) CacheBust(ctx context.Context, tenant string, id OperationID, seen storage.Revision, reason string) (busted bool, err error) {
-	c, err := e.newChange(protocol.Bust, tenant, id)
+	c, err := e.newBust(tenant, id, seen)
 	if err != nil {
 		return false, err
 	}
-	if seen != "" {
-		c.machine.Seen = seenBits(seen)
-	}
 	c.reason = storage.CacheBustReason + reason
 	code, err := c.drive(ctx)
-	switch busted = c.machine.Heard || code == protocol.Changed; {
-	case err != nil: // as it is
-	case code == protocol.Inadmissible && c.seen.State == storage.StateCompleted:
-		return false, &CacheBustError{id, bustedNever(*c.seen)}
-	case code != protocol.Changed && code != protocol.Unchanged:
-		err = c.refused(code, "a cache-bust")
+	if busted = c.machine.Heard || code == protocol.Changed; err == nil {
+		err = c.unbusted(code)
 	}
 	if busted || err == nil {
 		e.cfg.Logger.WarnContext(ctx, "cache-bust", "operation", c.row(c.machine.Op).Operation, "operation_id", id, "key_hash", c.key, "reason", reason)
 	}
 	return busted, err
+}
+
+// newBust is the change that takes an answer out of use, as it was seen; "" is whatever answer is there.
+func (e *Engine) newBust(tenant string, id OperationID, seen storage.Revision) (*change, error) {
+	c, err := e.newChange(protocol.Bust, tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	if seen != "" {
+		c.machine.Seen = seenBits(seen)
+	}
+	return c, nil
+}
+
+// unbusted is the error of a cache-bust that ends with a code.
+func (c *change) unbusted(code protocol.SayCode) error {
+	switch {
+	case code == protocol.Inadmissible && c.seen.State == storage.StateCompleted:
+		return &CacheBustError{c.seen.OperationID, bustedNever(*c.seen)}
+	case code != protocol.Changed && code != protocol.Unchanged:
+		return c.refused(code, changeBust)
+	}
+	return nil
 }
 
 // bustedNever says why the answer of a completed record stays.

@@ -45,21 +45,33 @@ func (e *Engine) ParkDead(ctx context.Context, key storage.RecordKey) (storage.S
 // answer; [ErrResponseTooLarge]; [*UnavailableError], after which it may be called again. The latter is also told where a
 // try had no reply and somebody has changed the record since: nobody can say whether the try landed before that.
 func (e *Engine) Resolve(ctx context.Context, tenant string, id OperationID, seen storage.Revision, response Response) (storage.Record, error) {
-	if err := e.storable(response); err != nil {
-		return storage.Record{}, err
-	}
-	c, err := e.newChange(protocol.Resolve, tenant, id)
+	c, err := e.resolution(tenant, id, response)
 	if err != nil {
 		return storage.Record{}, err
 	}
-	c.response = response
-	c.machine.Answer = c.answers.add(answer{response: response})
-	next, err := c.decide(ctx, seen, "a resolution")
+	next, err := c.decide(ctx, seen, changeResolve)
 	if err != nil {
 		return storage.Record{}, err
 	}
 	e.tellDecided(ctx, eventReconciled, next, slog.String("outcome", "found"), slog.Int("status", response.Status))
 	return next, nil
+}
+
+// What a change is called in a [TransitionError].
+const changeResolve, changeFree, changeBust = "a resolution", "a release", "a cache-bust"
+
+// resolution is the change that completes a record with a response.
+func (e *Engine) resolution(tenant string, id OperationID, response Response) (*change, error) {
+	if err := e.storable(response); err != nil {
+		return nil, err
+	}
+	c, err := e.newChange(protocol.Resolve, tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	c.response = response
+	c.machine.Answer = c.answers.add(answer{response: response})
+	return c, nil
 }
 
 // Free makes a record's key executable again. It is for a person, or a probe, with proof that nothing happened; seen is
@@ -81,7 +93,7 @@ func (e *Engine) Free(ctx context.Context, tenant string, id OperationID, seen s
 		return storage.Record{}, err
 	}
 	c.reason = reason
-	next, err := c.decide(ctx, seen, "a release")
+	next, err := c.decide(ctx, seen, changeFree)
 	if err != nil {
 		return storage.Record{}, err
 	}

@@ -96,8 +96,10 @@ const AuditWithin = 10 * time.Second
 // action is one change that was asked for.
 type action struct {
 	name, subject, tenant string
-	// would is what a dry run says.
-	would string
+	// would is what a dry run says; rehearse, where it is not nil, says it once judge has refused nothing, and refuses what the change itself
+	// would not admit.
+	would    string
+	rehearse func(context.Context) (would string, err error)
 	// judge says whether what the actor saw is there; nil where that is not asked.
 	judge func(context.Context) error
 	act   func(context.Context) (outcome string, err error)
@@ -111,7 +113,11 @@ func (c *Clerk) carry(ctx context.Context, ch Change, a action) (Result, error) 
 	}
 	if ch.DryRun {
 		result.State, result.Outcome = EntryIntended, a.would
-		return result, a.judged(ctx)
+		err := a.judged(ctx)
+		if err == nil && a.rehearse != nil {
+			result.Outcome, err = a.rehearse(ctx)
+		}
+		return result, err
 	}
 	if err := c.clockHolds(ctx); err != nil {
 		return result, err

@@ -20,35 +20,36 @@ var ErrUnsettled = errors.New("operator: the evidence is stored in the message, 
 // worker would have. Of a message that nobody can open any more the topic can't be asked what that means: its operation fails, and nothing
 // of the application's is written.
 func (d *Desk) Resolve(ctx context.Context, id idem.MessageID, evidence outbox.Outcome, ch Change) (Result, error) {
-	would := func(_ context.Context, m storage.Message) (string, error) { return d.wouldResolve(m, evidence) }
-	return d.onMessage(ctx, "resolve", id, would, ch, func(ctx context.Context, m storage.Message, seen outbox.Seen) (string, error) {
-		decision, err := d.settler.Settle(ctx, id, seen, evidence)
+	settle := func(ctx context.Context, by *outbox.Operator, _ storage.Message, seen outbox.Seen) (string, error) {
+		decision, err := by.Settle(ctx, id, seen, evidence)
 		if err == nil && decision != outbox.DecisionSettled {
 			err = ErrUnsettled
 		}
 		return evidence.Name(), err
-	})
+	}
+	would := func(_ context.Context, m storage.Message, _ string) (string, error) {
+		return wouldResolve(m, evidence), nil
+	}
+	return d.onMessage(ctx, "resolve", id, ch, messageChange{d.settler, settle, would})
 }
 
 // wouldResolve says what evidence makes of a message.
-func (d *Desk) wouldResolve(m storage.Message, evidence outbox.Outcome) (string, error) {
+func wouldResolve(m storage.Message, evidence outbox.Outcome) string {
 	settle := "settle it as " + evidence.Name()
 	switch {
 	case !m.Sealed:
-		return settle, nil
-	case !d.decrypts:
-		return "", ErrSealed
+		return settle
 	case m.Detached:
-		return settle + ". Nobody can open it any more, so the application writes nothing", nil
+		return settle + ". Nobody can open it any more, so the application writes nothing"
 	}
-	return settle + ". Nobody can open it any more, so the application writes nothing, and the operation fails unless it has its answer", nil
+	return settle + ". Nobody can open it any more, so the application writes nothing, and the operation fails unless it has its answer"
 }
 
 // Close cancels a message of which nothing happened. Its operation fails, or first undoes what earlier messages did; one that has its
 // final answer keeps it. A message whose record may have been lost is [ErrRefused]: nobody knows whether its operation has its answer, and
 // closing it would neither fail the operation nor ask its topic for the writes that this means.
 func (d *Desk) Close(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
-	return d.onMessage(ctx, "close", id, d.wouldClose, ch, func(ctx context.Context, m storage.Message, seen outbox.Seen) (string, error) {
+	cancel := func(ctx context.Context, by *outbox.Operator, m storage.Message, seen outbox.Seen) (string, error) {
 		r, err := d.record(ctx, m.OperationID)
 		if err == nil {
 			err = d.answerKnown(ctx, m, r)
@@ -56,8 +57,9 @@ func (d *Desk) Close(ctx context.Context, id idem.MessageID, ch Change) (Result,
 		if err != nil {
 			return "", err
 		}
-		return string(storage.MessageCancelled), d.closer.Close(ctx, id, seen)
-	})
+		return string(storage.MessageCancelled), by.Close(ctx, id, seen)
+	}
+	return d.onMessage(ctx, "close", id, ch, messageChange{d.closer, cancel, d.wouldClose})
 }
 
 // answerKnown refuses to end, or to start anew, a message whose record may have been lost: nobody knows whether its operation has its answer.
@@ -83,11 +85,8 @@ func (d *Desk) answerKnown(ctx context.Context, m storage.Message, r *storage.Re
 }
 
 // wouldClose says what closing a message does to its operation.
-func (d *Desk) wouldClose(ctx context.Context, m storage.Message) (string, error) {
+func (d *Desk) wouldClose(ctx context.Context, m storage.Message, _ string) (string, error) {
 	r, err := d.record(ctx, m.OperationID)
-	if err == nil {
-		err = d.answerKnown(ctx, m, r)
-	}
 	switch {
 	case err != nil:
 		return "", err
@@ -104,16 +103,29 @@ func (d *Desk) wouldClose(ctx context.Context, m storage.Message) (string, error
 // Redrive starts a dead message anew, or settles what it keeps. A dead message whose record may have been lost is [ErrRefused]: both demand
 // the record.
 func (d *Desk) Redrive(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
-	return d.onMessage(ctx, "redrive", id, d.wouldRedrive, ch, func(ctx context.Context, m storage.Message, seen outbox.Seen) (string, error) {
+	start := func(ctx context.Context, by *outbox.Operator, m storage.Message, seen outbox.Seen) (string, error) {
 		if err := d.redrivable(ctx, m); err != nil {
 			return "", err
 		}
-		state, err := d.operator.Redrive(ctx, id, seen)
+		state, err := by.Redrive(ctx, id, seen)
 		if err == nil && (state == storage.MessageDead || state == storage.MessageEvidenced) {
 			err = ErrUnsettled
 		}
 		return string(state), err
-	})
+	}
+	return d.onMessage(ctx, "redrive", id, ch, messageChange{d.operator, start, wouldRedrive})
+}
+
+// wouldRedrive says what a redrive does, by what the message becomes.
+func wouldRedrive(_ context.Context, _ storage.Message, becomes string) (string, error) {
+	switch state := storage.MessageState(becomes); state {
+	case storage.MessagePending:
+		return "start it anew: a worker calls the provider, under the same key", nil
+	case storage.MessageUnknown:
+		return "make it unknown: a call is open, so that the provider is asked first", nil
+	default:
+		return "settle what it keeps: it is " + becomes + " then, and nobody is called", nil
+	}
 }
 
 // redrivable refuses to redrive a dead message whose record may have been lost. One that is evidenced is settled by every sweep.
@@ -126,11 +138,6 @@ func (d *Desk) redrivable(ctx context.Context, m storage.Message) error {
 		return err
 	}
 	return d.answerKnown(ctx, m, r)
-}
-
-// wouldRedrive says what a redrive does.
-func (d *Desk) wouldRedrive(ctx context.Context, m storage.Message) (string, error) {
-	return "start it anew", d.redrivable(ctx, m)
 }
 
 // RedriveLetter is what a copy in the dead-letter queue asks for: the message is redriven as it stands, and one that is not dead any more
@@ -172,24 +179,40 @@ func (d *Desk) gone(ctx context.Context) error {
 	return fmt.Errorf("%w: its message is not there, and data from before %s may have been lost: find out what became of it", ErrRefused, lost.Format(time.RFC3339))
 }
 
-// would says what a change does to a message.
-type would func(context.Context, storage.Message) (string, error)
+// messageChange is a change of a message that was read.
+type messageChange struct {
+	by *outbox.Operator
+	// make makes the change, by the operator or by its rehearsal, and says what the message becomes.
+	make func(ctx context.Context, by *outbox.Operator, m storage.Message, seen outbox.Seen) (becomes string, err error)
+	// would says what the change does, by what the message becomes.
+	would func(ctx context.Context, m storage.Message, becomes string) (string, error)
+}
+
+// unsettledWould is what a dry run says of evidence that can't be settled: the change itself is [ErrUnsettled].
+const unsettledWould = "keep the evidence on the message, and settle nothing: it can't be settled as it is"
+
+// rehearse makes the change without writing anything, and says what it would do.
+func (d *Desk) rehearse(ctx context.Context, of messageChange, m storage.Message, seen outbox.Seen) (string, error) {
+	becomes, err := of.make(ctx, of.by.Rehearsal(d.record), m, seen)
+	switch {
+	case errors.Is(err, ErrUnsettled):
+		return unsettledWould, nil
+	case err != nil:
+		return "", err
+	}
+	return of.would(ctx, m, becomes)
+}
 
 // onMessage changes a message that is as the actor saw it.
-func (d *Desk) onMessage(
-	ctx context.Context, name string, id idem.MessageID, would would, ch Change, act func(context.Context, storage.Message, outbox.Seen) (string, error),
-) (Result, error) {
+func (d *Desk) onMessage(ctx context.Context, name string, id idem.MessageID, ch Change, of messageChange) (Result, error) {
 	m, err := d.message(ctx, id)
-	var does string
-	if err == nil && ch.DryRun {
-		does, err = would(ctx, m)
-	}
 	if err != nil {
 		return Result{Action: name, Subject: string(id)}, err
 	}
 	var known time.Time // read after the message, and right before the change
+	seen := func() outbox.Seen { return outbox.Seen{Revision: m.Revision, Lost: known} }
 	return d.carry(ctx, ch, action{
-		name: name, subject: string(id), tenant: m.Tenant, would: does,
+		name: name, subject: string(id), tenant: m.Tenant,
 		judge: func(ctx context.Context) (err error) {
 			if known, err = d.known(ctx); err != nil {
 				return err
@@ -199,9 +222,8 @@ func (d *Desk) onMessage(
 			}
 			return nil
 		},
-		act: func(ctx context.Context) (string, error) {
-			return act(ctx, m, outbox.Seen{Revision: m.Revision, Lost: known})
-		},
+		rehearse: func(ctx context.Context) (string, error) { return d.rehearse(ctx, of, m, seen()) },
+		act:      func(ctx context.Context) (string, error) { return of.make(ctx, of.by, m, seen()) },
 	})
 }
 

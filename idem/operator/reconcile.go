@@ -25,7 +25,7 @@ func (d *Desk) ReconcileMessage(ctx context.Context, id idem.MessageID, ch Chang
 		return Result{Action: "reconcile", Subject: string(id)}, err
 	}
 	return d.carry(ctx, ch, action{
-		name: "reconcile", subject: string(id), tenant: m.Tenant, would: "ask the provider about it",
+		name: "reconcile", subject: string(id), tenant: m.Tenant, would: wouldReconcile(m),
 		judge: func(context.Context) error { return d.askable(m) },
 		act: func(ctx context.Context) (string, error) {
 			decision, err := d.runner.ReconcileMessage(ctx, id)
@@ -35,6 +35,18 @@ func (d *Desk) ReconcileMessage(ctx context.Context, id idem.MessageID, ch Chang
 			return string(decision), err
 		},
 	})
+}
+
+// wouldReconcile says what a question about a message comes to: only what is unknown is asked about.
+func wouldReconcile(m storage.Message) string {
+	switch m.State {
+	case storage.MessageUnknown:
+		return "ask the provider about it"
+	case storage.MessageEvidenced:
+		return "settle the evidence that it keeps"
+	default:
+		return "do nothing: it is " + string(m.State) + ", and only what is unknown is asked about"
+	}
 }
 
 // askable refuses to ask about a message that is unknown where there is nobody to ask. What becomes of any other the runner says.

@@ -12,10 +12,15 @@ import (
 
 // ResolveRecord completes a wrapped operation whose outcome is unknown, with the answer that its handler would have given.
 func (d *Desk) ResolveRecord(ctx context.Context, id idem.OperationID, response idem.Response, ch Change) (Result, error) {
-	would := func(storage.Record) string { return fmt.Sprintf("complete it with status %d", response.Status) }
-	return d.onRecord(ctx, "resolve", id, would, nil, ch, func(ctx context.Context, r storage.Record) (string, error) {
-		next, err := d.cfg.Engine.Resolve(ctx, r.Tenant, id, r.Revision, response)
-		return string(next.State), admitted("resolved", r, err)
+	return d.onRecord(ctx, "resolve", id, ch, recordChange{
+		would: func(ctx context.Context, r storage.Record) (string, error) {
+			err := d.cfg.Engine.WouldResolve(ctx, r.Tenant, id, r.Revision, response)
+			return fmt.Sprintf("complete it with status %d", response.Status), admitted("resolved", r, err)
+		},
+		act: func(ctx context.Context, r storage.Record) (string, error) {
+			next, err := d.cfg.Engine.Resolve(ctx, r.Tenant, id, r.Revision, response)
+			return string(next.State), admitted("resolved", r, err)
+		},
 	})
 }
 
@@ -23,18 +28,26 @@ func (d *Desk) ResolveRecord(ctx context.Context, id idem.OperationID, response 
 // any other that is held, whose holder is fenced off. What was observed is released twice: see [idem.Engine.Free]. An operation that
 // is unknown is [ErrRefused] until [outbox.Runner.Absence]: before that, nobody can know that nothing happens any more.
 func (d *Desk) Release(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
-	would := func(r storage.Record) string { return "let the next request with its key execute" + releasedTwice(r) }
-	absent := func(r storage.Record) error {
-		if from := d.runner.Absence(r); r.State == storage.StateUnknown && d.now().Before(from) {
-			return fmt.Errorf("%w: a request of its handler may be under way until %s", ErrRefused, from.Format(time.RFC3339))
-		}
-		return nil
-	}
-	return d.onRecord(ctx, "release", id, would, absent, ch, func(ctx context.Context, r storage.Record) (string, error) {
-		next, err := d.cfg.Engine.Free(ctx, r.Tenant, id, r.Revision, "released: "+ch.Reason)
-		return string(next.State), admitted("released", r, err)
+	return d.onRecord(ctx, "release", id, ch, recordChange{
+		judge: func(r storage.Record) error {
+			if from := d.runner.Absence(r); r.State == storage.StateUnknown && d.now().Before(from) {
+				return fmt.Errorf("%w: a request of its handler may be under way until %s", ErrRefused, from.Format(time.RFC3339))
+			}
+			return nil
+		},
+		would: func(ctx context.Context, r storage.Record) (string, error) {
+			err := d.cfg.Engine.WouldFree(ctx, r.Tenant, id, r.Revision)
+			return executes + releasedTwice(r), admitted("released", r, err)
+		},
+		act: func(ctx context.Context, r storage.Record) (string, error) {
+			next, err := d.cfg.Engine.Free(ctx, r.Tenant, id, r.Revision, "released: "+ch.Reason)
+			return string(next.State), admitted("released", r, err)
+		},
 	})
 }
+
+// executes is what a dry run says of a change that frees a key.
+const executes = "let the next request with its key execute"
 
 // outcomeUnchanged is that of a cache-bust of an answer that is not given any more.
 const outcomeUnchanged = "unchanged"
@@ -42,13 +55,21 @@ const outcomeUnchanged = "unchanged"
 // CacheBust makes a completed record not answer any more, where nothing else came of its execution. Where its answer has expired, or is not
 // given any more, the outcome is "unchanged".
 func (d *Desk) CacheBust(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
-	would := func(storage.Record) string { return "let the next request with its key execute" }
-	return d.onRecord(ctx, "cache-bust", id, would, nil, ch, func(ctx context.Context, r storage.Record) (string, error) {
-		busted, err := d.cfg.Engine.CacheBust(ctx, r.Tenant, id, r.Revision, ch.Reason)
-		if err == nil && !busted {
-			return outcomeUnchanged, nil
-		}
-		return string(storage.StateFailedRetryable), admitted("busted", r, err)
+	return d.onRecord(ctx, "cache-bust", id, ch, recordChange{
+		would: func(ctx context.Context, r storage.Record) (string, error) {
+			busted, err := d.cfg.Engine.WouldCacheBust(ctx, r.Tenant, id, r.Revision)
+			if err == nil && !busted {
+				return "leave it unchanged: no answer is given any more", nil
+			}
+			return executes, admitted("busted", r, err)
+		},
+		act: func(ctx context.Context, r storage.Record) (string, error) {
+			busted, err := d.cfg.Engine.CacheBust(ctx, r.Tenant, id, r.Revision, ch.Reason)
+			if err == nil && !busted {
+				return outcomeUnchanged, nil
+			}
+			return string(storage.StateFailedRetryable), admitted("busted", r, err)
+		},
 	})
 }
 
@@ -68,8 +89,12 @@ func (d *Desk) ReconcileRecord(ctx context.Context, id idem.OperationID, ch Chan
 	if err != nil {
 		return Result{Action: "reconcile", Subject: string(id)}, err
 	}
+	would := "ask what became of it"
+	if r.State != storage.StateUnknown {
+		would = "do nothing: it is " + string(r.State) + ", and only what is unknown is asked about"
+	}
 	return d.carry(ctx, ch, action{
-		name: "reconcile", subject: string(id), tenant: r.Tenant, would: "ask what became of it",
+		name: "reconcile", subject: string(id), tenant: r.Tenant, would: would,
 		judge: func(context.Context) error {
 			if r.State == storage.StateUnknown && d.cfg.Probes[r.Operation] == nil {
 				return fmt.Errorf("%w: its operation has no Probe, so that nobody can be asked", ErrRefused)
@@ -86,17 +111,22 @@ func (d *Desk) ReconcileRecord(ctx context.Context, id idem.OperationID, ch Chan
 	})
 }
 
-// onRecord changes a record that is as the actor saw it. judge, where it is not nil, refuses the change, also as a dry run.
-func (d *Desk) onRecord(
-	ctx context.Context, name string, id idem.OperationID, would func(storage.Record) string, judge func(storage.Record) error, ch Change,
-	act func(context.Context, storage.Record) (string, error),
-) (Result, error) {
+// recordChange is a change of a record that was read.
+type recordChange struct {
+	// judge, where it is not nil, refuses the change, also as a dry run.
+	judge func(storage.Record) error
+	// would says what the change does, or why it is refused; act makes it.
+	would, act func(context.Context, storage.Record) (string, error)
+}
+
+// onRecord changes a record that is as the actor saw it.
+func (d *Desk) onRecord(ctx context.Context, name string, id idem.OperationID, ch Change, of recordChange) (Result, error) {
 	r, err := d.found(ctx, id)
 	if err != nil {
 		return Result{Action: name, Subject: string(id)}, err
 	}
 	return d.carry(ctx, ch, action{
-		name: name, subject: string(id), tenant: r.Tenant, would: would(r),
+		name: name, subject: string(id), tenant: r.Tenant,
 		judge: func(ctx context.Context) error {
 			known, err := d.known(ctx) // after the record, and right before the change
 			if err != nil {
@@ -105,12 +135,13 @@ func (d *Desk) onRecord(
 			if now := SeenRecord(r, known); now != ch.Seen {
 				return &StaleError{string(id), ch.Seen, now}
 			}
-			if judge != nil {
-				return judge(r)
+			if of.judge != nil {
+				return of.judge(r)
 			}
 			return nil
 		},
-		act: func(ctx context.Context) (string, error) { return act(ctx, r) },
+		rehearse: func(ctx context.Context) (string, error) { return of.would(ctx, r) },
+		act:      func(ctx context.Context) (string, error) { return of.act(ctx, r) },
 	})
 }
 

@@ -58,6 +58,9 @@ func (d *desk) decide(ctx context.Context, x *delivery) (Decision, protocol.Say,
 		return DecisionNone, say, err
 	}
 	decision := x.decision(say)
+	if x.rehearsing != nil {
+		return decision, say, nil
+	}
 	switch m := x.row; decision {
 	case DecisionSettled:
 		if x.first == storage.MessageUnknown || x.first == storage.MessageDead {

@@ -56,6 +56,8 @@ type delivery struct {
 	front front.Bound
 	// closing, where set, ends when the process takes up no more: then nothing is claimed.
 	closing <-chan struct{}
+	// rehearsing, where set, reads the record; nothing is written, and nobody is told.
+	rehearsing func(context.Context, idem.OperationID) (*storage.Record, error)
 	// cause is why the last call to the store, or the topic's Settle, failed; called that the provider was called.
 	cause  error
 	called bool
@@ -133,14 +135,24 @@ func (x *delivery) drive(ctx context.Context, in protocol.Input) (protocol.Say, 
 		x.heed(ctx, &in)
 		var action protocol.Action
 		if x.machine, action = x.machine.Next(in, &x.config); action.Do == protocol.Tell {
-			x.notify(ctx, action.Say)
+			if x.rehearsing == nil {
+				x.notify(ctx, action.Say)
+			}
 			return action.Say, x.trouble(action.Say)
+		}
+		if x.rehearsing != nil && action.Do == protocol.Send {
+			var made bool
+			var err error
+			if in, made, err = x.rehearse(ctx, action.Write); err != nil || made {
+				return protocol.Say{Code: protocol.Changed}, err
+			}
+			continue
 		}
 		if x.machine.Beyond() && !x.answered {
 			x.answered = true
 			return protocol.Say{}, x.keepOn(context.WithoutCancel(ctx), action)
 		}
-		if action.Do != protocol.Read {
+		if action.Do != protocol.Read && x.rehearsing == nil {
 			ctx = x.beginSpan(ctx) //nolint:fatcontext // one span at most
 		}
 		var err error
@@ -246,8 +258,7 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 	} else if err := x.rest(ctx, x.pause(int(a.Pause)-1), until); err != nil {
 		return in, err
 	}
-	if x.machine.Errand == protocol.Close && x.row.Sealed && a.Write.RecAs == protocol.End {
-		// What that means to the application a worker with the keys can ask; without it only what has ended is closed.
+	if x.unopened(a.Write) {
 		x.cause, in.Reply = errSealed, refused(protocol.CondRecord)
 		return in, nil
 	}
@@ -276,6 +287,12 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 		x.row = *row
 	}
 	return in, nil
+}
+
+// unopened says that a close would fail the operation of a message that can't be opened here. What that means to the application a worker with
+// the keys can ask; without it only what has ended is closed.
+func (x *delivery) unopened(w protocol.Write) bool {
+	return x.machine.Errand == protocol.Close && x.row.Sealed && w.RecAs == protocol.End
 }
 
 // rest pauses before a write is sent again, not past until.

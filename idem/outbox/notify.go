@@ -17,9 +17,9 @@ const (
 	levelError = slog.LevelError
 )
 
-// landed takes what a write has made of the message, and lets logs and queues know. stored is the row where a sending found
-// its own write; nil where it is known to have happened just now.
-func (x *delivery) landed(ctx context.Context, w protocol.Write, stored *storage.Message) {
+// take takes what a write has made of the message. stored is the row where a sending found its own write; nil where it is known to have
+// happened just now.
+func (x *delivery) take(w protocol.Write, stored *storage.Message) {
 	switch {
 	case stored != nil:
 		x.row = *stored
@@ -33,6 +33,11 @@ func (x *delivery) landed(ctx context.Context, w protocol.Write, stored *storage
 	if x.end != nil {
 		x.ended = x.end
 	}
+}
+
+// landed is take, and lets logs and queues know.
+func (x *delivery) landed(ctx context.Context, w protocol.Write, stored *storage.Message) {
+	x.take(w, stored)
 	switch m := x.row; {
 	case w.MsgAs == protocol.Put && x.machine.Errand == protocol.Redrive:
 		x.alarm(ctx, "outbox.redriven", m)

@@ -17,7 +17,11 @@ import (
 // since, the error is another one, because nobody can say whether the try landed before. A change that the contract does
 // not admit is a [*RefusalError], and so is one that was decided before a loss of data. Other errors are as with
 // [Runner.ReconcileMessage].
-type Operator struct{ *desk }
+type Operator struct {
+	*desk
+	// record, where set, says that changes are rehearsed: see [Operator.Rehearsal].
+	record func(context.Context, idem.OperationID) (*storage.Record, error)
+}
 
 // NewOperator returns an operator, or an [*idem.ConfigError] for an argument that is nil.
 func NewOperator(store Store, topics *Topics, wakeUps WakeUps, deadLetters DeadLetters) (*Operator, error) {
@@ -160,6 +164,7 @@ func (o *Operator) change(errand protocol.MessageErrand, id idem.MessageID, seen
 	}
 	x, err := o.newDelivery(errand, id)
 	if err == nil {
+		x.rehearsing = o.record
 		x.machine.Seen, x.machine.SeenLost = translation.IDOf(seen.Revision), translation.InstantOf(seen.Lost)
 	}
 	return x, err

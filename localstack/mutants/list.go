@@ -52,6 +52,7 @@ var (
 	ofSeal        = []Tests{{Packages: "./idem/seal ./idem/seal/tablekeys"}}
 	ofCache       = []Tests{{Packages: "./idem/cache"}}
 	ofOperator    = []Tests{{Packages: "./idem/operator"}}
+	ofRehearsals  = []Tests{{Packages: "./idem/outbox", Run: "Rehears"}, {Packages: "./idem/operator", Run: "DryRun"}}
 	ofQueue       = []Tests{{Packages: "./idem/outbox/sqsqueue"}}
 	ofPayments    = []Tests{{Packages: "./functions/internal/payments", Run: "Webhook|Redirect|TestProbeJudges|SomethingElse|AnotherKey"}}
 	ofBalances    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "Account|APayment|TheLastMessageSays"}}
@@ -109,6 +110,7 @@ func Listed() []Mutant {
 		of(ofClocks, clocks),
 		of(ofOperator, stories),
 		of(ofOperator, desks),
+		of(ofRehearsals, rehearsals),
 		of(ofStore, wires),
 		of(ofQueue, holds),
 		of(ofPayments, acknowledgements),

@@ -5,6 +5,8 @@ package mutants
 const (
 	deskSweepFile     = "idem/operator/sweep.go"
 	deskReconcileFile = "idem/operator/reconcile.go"
+	deskRecordFile    = "idem/operator/record.go"
+	rehearseFile      = "idem/outbox/rehearse.go"
 )
 
 // desks: what an operator's desk says of a change.
@@ -15,5 +17,21 @@ var desks = []Mutant{
 	{Name: "a question that left its message dead is done", File: deskReconcileFile, Old: "		return d.whyDead(ctx, id)\n", New: "		return nil\n"},
 	{Name: "a message that died of silence keeps evidence", File: deskReconcileFile, Old: "	case len(keptBy(m)) > 0:\n", New: "	case len(keptBy(m)) >= 0:\n"},
 	{Name: "nobody is asked about a message", File: deskReconcileFile, Old: " && known && !rules.Probed &&", New: " && known && !rules.Probed && false &&"},
-	{Name: "nobody is asked about an operation", File: "idem/operator/record.go", Old: "r.State == storage.StateUnknown && d.cfg.Probes[r.Operation] == nil", New: "false"},
+	{Name: "a dry run of a message promises what is refused", File: "idem/operator/message.go", Old: "	case err != nil:\n		return \"\", err\n	}\n	return of.would(ctx, m, becomes)", New: "	}\n	return of.would(ctx, m, becomes)"},
+	{Name: "a dry run promises a settlement that can't be made", File: "idem/operator/message.go", Old: "	case errors.Is(err, ErrUnsettled):\n", New: "	case false && errors.Is(err, ErrUnsettled):\n"},
+	{Name: "a dry run of a redrive always starts it anew", File: "idem/operator/message.go", Old: "	case storage.MessageUnknown:\n		return \"make", New: "	case storage.MessageCancelled:\n		return \"make"},
+	{Name: "a dry run promises a release that is refused", File: deskRecordFile, Old: "			return executes + releasedTwice(r), admitted(\"released\", r, err)", New: "			_ = err\n			return executes + releasedTwice(r), nil"},
+	{Name: "a dry run promises a resolution that is refused", File: deskRecordFile, Old: "			return fmt.Sprintf(\"complete it with status %d\", response.Status), admitted(\"resolved\", r, err)", New: "			_ = err\n			return fmt.Sprintf(\"complete it with status %d\", response.Status), nil"},
+	{Name: "a dry run promises a cache-bust that is refused", File: deskRecordFile, Old: "			return executes, admitted(\"busted\", r, err)", New: "			return executes, nil"},
+	{Name: "a dry run tells of a cache-bust that changes nothing", File: "idem/rehearse.go", Old: "	return code == protocol.Changed && err == nil, err", New: "	return err == nil, err"},
+	{Name: "a dry run changes a record", File: "idem/change.go", Old: "			if c.rehearsed {\n", New: "			if c.rehearsed && false {\n"},
+	{Name: "nobody is asked about an operation", File: deskRecordFile, Old: "r.State == storage.StateUnknown && d.cfg.Probes[r.Operation] == nil", New: "false"},
+}
+
+// rehearsals: an operator's change that is tried, and not made.
+var rehearsals = []Mutant{
+	{Name: "a rehearsal forgets its record", File: rehearseFile, Old: "	if w.RecAs != protocol.Leave {\n", New: "	if w.RecAs != protocol.Leave && false {\n"},
+	{Name: "a rehearsal forgets the message behind", File: rehearseFile, Old: "		if next != nil {\n", New: "		if false && next != nil {\n"},
+	{Name: "a rehearsal is written", File: "idem/outbox/delivery.go", Old: "x.rehearsing != nil && action.Do == protocol.Send {", New: "x.rehearsing != nil && false {"},
+	{Name: "a rehearsal is told of", File: "idem/outbox/decision.go", Old: "	if x.rehearsing != nil {\n", New: "	if false && x.rehearsing != nil {\n"},
 }

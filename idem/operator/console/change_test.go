@@ -69,6 +69,7 @@ func TestAFormThatComesTwiceDoesNothingTwice(t *testing.T) {
 	w := newWorld(t)
 	b, id, form := resolvable(w)
 	plan := b.post(http.StatusSeeOther, "/change", form)
+	w.settled.Store(0) // the plan has asked the topic, too
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() { b.do(b.request(http.MethodPost, plan, url.Values{"csrf": {b.csrf}})) })
@@ -139,7 +140,6 @@ func TestEveryOfferIsMadeByTheDesk(t *testing.T) {
 		"reconcile":          {"reconcile", func(w *world) idem.OperationID { return w.operation(deferred, unknown) }, url.Values{}, "asked now what became", operator.EntryDone},
 		"redrive":            {"redrive", func(w *world) idem.OperationID { return w.operation(deferred, both) }, url.Values{}, "If the message keeps evidence, that is settled", operator.EntryDone},
 		"close":              {"close", func(w *world) idem.OperationID { return w.operation(deferred, pending) }, url.Values{}, "fails with operation_closed", operator.EntryDone},
-		"close too early":    {"close", func(w *world) idem.OperationID { return w.operation(deferred, unknown) }, url.Values{}, "fails with operation_closed", operator.EntryRefused},
 		"resolve a record":   {"resolve", func(w *world) idem.OperationID { return w.operation(wrapped) }, url.Values{"status": {"201"}, "body": {secret}, "type": {"text/plain"}}, "a body of 9 bytes, text/plain", operator.EntryDone},
 		"release":            {"release", func(w *world) idem.OperationID { return w.operation(abandoned) }, url.Values{}, "does it a second time", operator.EntryDone},
 		"reconcile a record": {"reconcile", func(w *world) idem.OperationID { return w.operation(wrapped) }, url.Values{}, "Probe is asked", operator.EntryDone},
@@ -165,6 +165,17 @@ func TestEveryOfferIsMadeByTheDesk(t *testing.T) {
 			w.logged(c.entry)
 		})
 	}
+}
+
+// What the desk refuses is not planned: the page says why, and nothing is logged, because nothing was tried.
+func TestWhatIsRefusedIsNotPlanned(t *testing.T) {
+	w := newWorld(t)
+	id := w.operation(deferred, unknown)
+	w.advance(time.Minute)
+	b := w.served()
+	form := b.offered(id, "close")
+	b.shows(b.post(http.StatusConflict, "/change", form), "Refused", "a request may be under way until")
+	w.logged()
 }
 
 func TestSweepFromThePage(t *testing.T) {

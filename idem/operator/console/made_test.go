@@ -27,7 +27,7 @@ func (b *browser) planned(id idem.OperationID, action string) string {
 // The words are true of every message that may be closed or reconciled, not of the first of an operation alone.
 func TestTheWordsOfAChangeCoverEachCase(t *testing.T) {
 	w := newWorld(t)
-	w.advance(time.Minute)
+	w.advance(time.Hour) // what is closed is proven absent
 	first := w.operation(deferred, unknown)
 	chain := w.operation(deferred, delivered, unknown)
 	record := w.operation(wrapped)
