@@ -140,45 +140,6 @@ func (d *Desk) redrivable(ctx context.Context, m storage.Message) error {
 	return d.answerKnown(ctx, m, r)
 }
 
-// RedriveLetter is what a copy in the dead-letter queue asks for: the message is redriven as it stands, and one that is not dead any more
-// needs nothing. again says that another letter of the message was dealt with in the same run: the message is not redriven then, and one that
-// is dead is [ErrRefused]. One that is not there is [outbox.ErrMessageGone]. Where data may have been lost it is refused: the message may
-// be, and its letter names it. A message of another release is an [*outbox.UnreadableError]: its letter stays.
-func (d *Desk) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, again bool, ch Change) error {
-	known, err := d.known(ctx)
-	if err != nil {
-		return err
-	}
-	m, err := d.cfg.Store.Message(ctx, letter.Message)
-	switch {
-	case err != nil:
-		return fmt.Errorf("operator: read message: %w", err)
-	case m == nil:
-		return d.gone(ctx)
-	case ofMessage(*m) != nil: // its letter stays for the release that wrote it
-		return ofMessage(*m)
-	case m.State != storage.MessageDead:
-		return nil
-	case again:
-		return fmt.Errorf("%w: its message was dealt with in this run, and is dead again: look at the message", ErrRefused)
-	}
-	ch.Seen = SeenMessage(*m, known)
-	_, err = d.Redrive(ctx, letter.Message, ch)
-	return err
-}
-
-// gone is what the letter of a message that is not there comes to.
-func (d *Desk) gone(ctx context.Context) error {
-	lost, err := d.lostBefore(ctx)
-	switch {
-	case err != nil:
-		return err
-	case lost.IsZero():
-		return outbox.ErrMessageGone
-	}
-	return fmt.Errorf("%w: its message is not there, and data from before %s may have been lost: find out what became of it", ErrRefused, lost.Format(time.RFC3339))
-}
-
 // messageChange is a change of a message that was read.
 type messageChange struct {
 	by *outbox.Operator

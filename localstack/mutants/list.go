@@ -53,6 +53,7 @@ var (
 	ofCache       = []Tests{{Packages: "./idem/cache"}}
 	ofOperator    = []Tests{{Packages: "./idem/operator"}}
 	ofRehearsals  = []Tests{{Packages: "./idem/outbox", Run: "Rehears"}, {Packages: "./idem/operator", Run: "DryRun"}}
+	ofCommands    = []Tests{{Packages: "./idem/operator/idemctl"}}
 	ofQueue       = []Tests{{Packages: "./idem/outbox/sqsqueue"}}
 	ofPayments    = []Tests{{Packages: "./functions/internal/payments", Run: "Webhook|Redirect|TestProbeJudges|SomethingElse|AnotherKey"}}
 	ofBalances    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "Account|APayment|TheLastMessageSays"}}
@@ -111,6 +112,7 @@ func Listed() []Mutant {
 		of(ofOperator, stories),
 		of(ofOperator, desks),
 		of(ofRehearsals, rehearsals),
+		of(ofCommands, lines),
 		of(ofStore, wires),
 		of(ofQueue, holds),
 		of(ofPayments, acknowledgements),

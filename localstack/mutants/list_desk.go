@@ -28,6 +28,11 @@ var desks = []Mutant{
 	{Name: "nobody is asked about an operation", File: deskRecordFile, Old: "r.State == storage.StateUnknown && d.cfg.Probes[r.Operation] == nil", New: "false"},
 }
 
+// lines: what an operator's command line does, and says.
+var lines = []Mutant{
+	{Name: "letters are deleted without an entry", File: "idem/operator/letters.go", Old: "	return d.carry(ctx, ch, action{name: \"redrive letters\",", New: "	if !ch.DryRun {\n		_, err := through(ctx)\n		return Result{}, err\n	}\n	return d.carry(ctx, ch, action{name: \"redrive letters\","},
+}
+
 // rehearsals: an operator's change that is tried, and not made.
 var rehearsals = []Mutant{
 	{Name: "a rehearsal forgets its record", File: rehearseFile, Old: "	if w.RecAs != protocol.Leave {\n", New: "	if w.RecAs != protocol.Leave && false {\n"},

@@ -407,7 +407,7 @@ var stories = []Mutant{
 	{Name: "a key that hangs takes all of its list's time", File: "idem/operator/list.go", Old: "context.WithTimeout(ctx, time.Until(deadline)/4)", New: "context.WithTimeout(ctx, time.Until(deadline))"},
 	{Name: "another release's row is none of its queue", File: "idem/operator/list.go", Old: "				err = ofMessage(*m)\n", New: "				err = nil\n"},
 	{Name: "what another release wrote has ended", File: "idem/operator/step.go", Old: "	if r != nil && ofRecord(*r) != nil {\n", New: "	if false {\n"},
-	{Name: "a letter of another release's message goes", File: "idem/operator/message.go", Old: "	case ofMessage(*m) != nil:", New: "	case false:"},
+	{Name: "a letter of another release's message goes", File: "idem/operator/letters.go", Old: "	case ofMessage(*m) != nil:", New: "	case false:"},
 	{Name: "what nobody can open is ended by nothing", File: "idem/operator/desk.go", Old: "	if d.settler = d.operator; d.decrypts {\n", New: "	if d.settler = d.operator; false {\n"},
 	{Name: "what this desk can't open it ends", File: "idem/operator/desk.go", Old: "	if d.settler = d.operator; d.decrypts {\n", New: "	if d.settler = d.operator; true {\n"},
 	{Name: "only the last message of a chain is judged", File: "idem/operator/step.go", Old: "	for _, m := range messages {\n		for _, s := range d.nextOfMessage", New: "	for _, m := range messages[max(0, len(messages)-1):] {\n		for _, s := range d.nextOfMessage"},

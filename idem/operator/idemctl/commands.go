@@ -300,7 +300,7 @@ func (r *redrive) Run(s *session) error {
 	return s.onMessage(fenced{r.ID, r.Seen, r.change}, (*operator.Desk).Redrive)
 }
 
-// letters redrives what the dead-letter queue tells of; each message has its entry in the audit log.
+// letters redrives what the dead-letter queue tells of. The run has an entry in the audit log, and so has each message.
 func (r *redrive) letters(s *session) error {
 	if s.app.Letters == nil {
 		return &usageError{"This application has no dead-letter queue.", "Run idemctl list dead, and redrive each message by its id."}
@@ -309,17 +309,33 @@ func (r *redrive) letters(s *session) error {
 	if err != nil {
 		return err
 	}
-	var each func(ctx context.Context, letter outbox.DeadLetter, again bool) error
-	if r.Write {
-		each = func(ctx context.Context, letter outbox.DeadLetter, again bool) error {
-			return desk.RedriveLetter(ctx, letter, again, r.change.change(""))
-		}
+	var report any
+	ch := r.change.change("")
+	_, err = desk.RedriveLetters(s.ctx, ch, func(ctx context.Context) (outcome string, err error) {
+		report, err = s.app.Letters(ctx, r.Max, func(ctx context.Context, letter outbox.DeadLetter, again bool) error {
+			return desk.RedriveLetter(ctx, letter, again, ch)
+		})
+		return dealt(report, err)
+	})
+	if err == nil && ch.DryRun {
+		report, err = s.app.Letters(s.ctx, r.Max, nil)
 	}
-	report, err := s.app.Letters(s.ctx, r.Max, each)
 	if report == nil {
 		return err
 	}
 	return errors.Join(s.show(report, func(t *table) { t.json(report) }), err)
+}
+
+// dealt is what came of a run through the dead letters, in words where its report has some.
+func dealt(report any, err error) (string, error) {
+	words, ok := report.(fmt.Stringer)
+	switch {
+	case ok && err != nil:
+		return "", fmt.Errorf("%s: %w", words, err)
+	case ok:
+		return words.String(), nil
+	}
+	return "dealt with", err
 }
 
 type reconcile struct {

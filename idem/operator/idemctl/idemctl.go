@@ -52,7 +52,8 @@ type App struct {
 	// Letters goes through the dead-letter queue, at most so many letters, and gives each copy of a dead message to redrive,
 	// which is nil in a dry run. again must say whether redrive returned nil for another letter of this message in this run: no run
 	// redrives a message twice. redrive returns [outbox.ErrMessageGone] of a letter that is not needed because its message has
-	// expired. Letters returns what it did, for JSON, also beside an error; nil where that is nothing. Where some failed the error
+	// expired. Letters returns what it did, for JSON, also beside an error; nil where that is nothing. Where that is
+	// a fmt.Stringer, the audit log has its words. Where some failed the error
 	// is [ErrLettersLeft]. Without it there is no `redrive --dead-letters`.
 	Letters func(ctx context.Context, most int, redrive func(ctx context.Context, letter outbox.DeadLetter, again bool) error) (any, error)
 	// Drift compares a window, writes its report, and says whether nothing drifts. Without it there is no `drift`.

@@ -341,7 +341,7 @@ func TestFind(t *testing.T) {
 	w.types(idemctl.ExitTrouble, "inspect", "pay_2", "--tenant", "acme")
 }
 
-// What was redriven before the command was interrupted is told: nothing else tells it of letters without an entry in the audit log.
+// What was redriven before the command was interrupted is told: of letters without an entry of their own nothing else tells it.
 func TestLettersThatWereRedrivenAreToldWhateverFollows(t *testing.T) {
 	w := newWorld(t)
 	w.app.Letters = func(context.Context, int, func(context.Context, outbox.DeadLetter, bool) error) (any, error) {
@@ -357,6 +357,59 @@ func TestLettersThatWereRedrivenAreToldWhateverFollows(t *testing.T) {
 		t.Errorf("%q", out)
 	}
 }
+
+// counts is a report that has words.
+type counts int
+
+func (c counts) String() string { return fmt.Sprintf("acknowledged: %d", int(c)) }
+
+// A letter that nobody needs goes without a change of a message: so the run has an entry before the first of them, and somebody's name.
+func TestLettersAreDeletedUnderAnEntryOnly(t *testing.T) {
+	w := newWorld(t)
+	deleted := 0
+	w.app.Letters = func(_ context.Context, _ int, redrive func(context.Context, outbox.DeadLetter, bool) error) (any, error) {
+		if redrive != nil {
+			deleted++
+		}
+		return counts(deleted), nil
+	}
+	all := []string{"redrive", "--dead-letters", ticket, "--write"}
+	w.types(idemctl.ExitUsage, append(all, "--actor=")...)
+	w.types(idemctl.ExitUsage, "redrive", "--dead-letters", "--reason=", "--write")
+	build := w.app.Build
+	for name, spoil := range map[string]func(*operator.Config){
+		"the log can't be written": func(cfg *operator.Config) { cfg.Audit = unwritable{w.audit} },
+		"the clock is off":         func(cfg *operator.Config) { cfg.ClockOff = hourAhead },
+	} {
+		w.app.Build = func(context.Context) (*operator.Desk, error) { return w.built(spoil) }
+		if out, errs := w.types(map[bool]int{true: idemctl.ExitTrouble, false: idemctl.ExitRefused}[strings.Contains(name, "log")], all...); out != "" {
+			t.Errorf("%s: %q, %q", name, out, errs)
+		}
+	}
+	w.app.Build = build
+	if deleted != 0 {
+		t.Fatalf("%d runs deleted letters", deleted)
+	}
+	w.types(0, all...)
+	if out, _ := w.types(0, "audit"); deleted != 1 || !strings.Contains(out, "done   acknowledged: 1") {
+		t.Errorf("%d; the log says\n%s", deleted, out)
+	}
+	w.app.Letters = func(context.Context, int, func(context.Context, outbox.DeadLetter, bool) error) (any, error) {
+		return counts(2), idemctl.ErrLettersLeft
+	}
+	w.now = w.now.Add(time.Second)
+	w.types(idemctl.ExitRefused, all...)
+	if out, _ := w.types(0, "audit", "--wide", "--limit", "1"); !strings.Contains(out, "failed  acknowledged: 2: letters failed") {
+		t.Errorf("the log says\n%s", out)
+	}
+}
+
+// unwritable is an audit log that can't be written.
+type unwritable struct{ operator.AuditLog }
+
+func (unwritable) Begin(context.Context, operator.Entry) error { return errDown }
+
+func hourAhead(context.Context) (time.Duration, error) { return time.Hour, nil }
 
 // The application's parts get what the command line says.
 func TestLettersAndDrift(t *testing.T) {
@@ -375,7 +428,7 @@ func TestLettersAndDrift(t *testing.T) {
 	if m := w.inner.Messages()[0]; m.State != storage.MessageUnknown {
 		t.Errorf("the message is %s", m.State)
 	}
-	if out, _ := w.types(0, "audit"); !strings.Contains(out, "redrive") {
+	if out, _ := w.types(0, "audit", "--wide"); !strings.Contains(out, "redrive letters  dead letters") || !strings.Contains(out, "redrive          "+string(id)) {
 		t.Errorf("the log says\n%s", out)
 	}
 

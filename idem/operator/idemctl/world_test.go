@@ -38,6 +38,8 @@ type world struct {
 	mint  storage.IDGenerator
 	audit *memlog.Log
 	app   idemctl.App
+	// desk is what a desk is made with.
+	desk operator.Config
 	// typed is the transcript so far.
 	typed strings.Builder
 }
@@ -55,17 +57,25 @@ func newWorld(t *testing.T) *world {
 	w.ok(err)
 	topics, err := outbox.NewTopics(outbox.Config{Now: clock, Random: w.mint.Random}, topic("payments.charges", nothing), topic("payments.legacy", nil))
 	w.ok(err)
-	desk, err := operator.New(operator.Config{
+	w.desk = operator.Config{
 		Store: w.store, Engine: engine, Topics: topics, WakeUps: w.queue, DeadLetters: w.queue, Audit: w.audit,
 		Probes: map[string]outbox.Probe{"orders.import": func(context.Context, storage.Record) outbox.Finding { return outbox.Absent{} }},
 		Application: func(context.Context, string, idem.OperationID, []operator.MessageView) (any, error) {
 			return map[string]any{"row": map[string]any{"id": "pay_1", "amount": 1999}}, nil
 		},
 		Now: clock, Random: w.mint.Random,
-	})
+	}
+	desk, err := operator.New(w.desk)
 	w.ok(err)
 	w.app = idemctl.App{Build: func(context.Context) (*operator.Desk, error) { return desk, nil }, Now: clock}
 	return w
+}
+
+// built is another desk of the world, with one thing changed.
+func (w *world) built(change func(*operator.Config)) (*operator.Desk, error) {
+	cfg := w.desk
+	change(&cfg)
+	return operator.New(cfg)
 }
 
 func nothing(context.Context, storage.Message) outbox.Finding { return outbox.Absent{} }

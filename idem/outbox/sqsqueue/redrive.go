@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -40,6 +42,25 @@ type RedriveReport struct {
 	Letters []Redriven `json:"letters"`
 	// More says that Max ended the run, and not the end of the queue.
 	More bool `json:"more"`
+}
+
+// String counts the letters by what became of them, such as "acknowledged: 1, redriven: 2", for a person and the audit log.
+func (r RedriveReport) String() string {
+	counts := map[LetterAction]int{}
+	for _, l := range r.Letters {
+		counts[l.Action]++
+	}
+	var words []string
+	for _, action := range slices.Sorted(maps.Keys(counts)) {
+		words = append(words, fmt.Sprintf("%s: %d", action, counts[action]))
+	}
+	if r.More {
+		words = append(words, "and there may be more")
+	}
+	if len(words) == 0 {
+		return "there were no letters"
+	}
+	return strings.Join(words, ", ")
 }
 
 // Redrive empties the dead-letter queue as far as it can. Each letter is deleted only after what it is about is safe

@@ -478,3 +478,16 @@ func TestRedriveRefusesItsOptions(t *testing.T) {
 		}
 	}
 }
+
+func TestAReportIsToldInWords(t *testing.T) {
+	for want, report := range map[string]sqsqueue.RedriveReport{
+		"there were no letters": {},
+		"acknowledged: 1, redriven: 2, and there may be more": {
+			Letters: []sqsqueue.Redriven{{Action: sqsqueue.LetterRedriven}, {Action: sqsqueue.LetterAcknowledged}, {Action: sqsqueue.LetterRedriven}}, More: true,
+		},
+	} {
+		if got := report.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
