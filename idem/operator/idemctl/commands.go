@@ -60,10 +60,9 @@ type fenced struct {
 
 func (f fenced) asked() operator.Change { return f.change.change(f.Seen) }
 
-// changed shows what came of a change.
+// changed shows what came of a change that was made, be it that its entry could not be ended.
 func (s *session) changed(result operator.Result, err error) error {
-	var unlogged *operator.UnloggedError
-	if err != nil && !errors.As(err, &unlogged) {
+	if Unfinished(err) {
 		return err
 	}
 	return errors.Join(s.show(result, func(t *table) { t.result(result) }), err)

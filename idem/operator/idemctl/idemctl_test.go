@@ -464,3 +464,24 @@ func TestASweepIsToldInWords(t *testing.T) {
 		t.Errorf("%s; the message %s.1", out, id)
 	}
 }
+
+// unending is an audit log that can't be told how a change ended.
+type unending struct{ operator.AuditLog }
+
+func (unending) End(context.Context, operator.Entry) error { return errDown }
+
+// docs/reference/idemctl-json.md: where a command fails, stdout has a document only for a change that was made and could not be logged.
+func TestAChangeThatWasRefusedHasNoAnswerWhateverBecameOfItsEntry(t *testing.T) {
+	w := newWorld(t)
+	message := string(w.operation("acme", deferred, legacyUnknown)) + ".1"
+	w.app.Build = func(context.Context) (*operator.Desk, error) {
+		return w.built(func(cfg *operator.Config) { cfg.Audit = unending{w.audit} })
+	}
+	resolve := []string{"resolve", message, "--delivered", "ch_1", ticket, "--write", "--output", "json"}
+	if out, errs := w.types(idemctl.ExitTrouble, append(resolve, "--seen", "unknown.1.0000000000000000")...); out != "" || !strings.Contains(errs, "stays intended") {
+		t.Errorf("refused: %q, %q", out, errs)
+	}
+	if out, errs := w.types(idemctl.ExitTrouble, append(resolve, "--seen", seenIn(w, message))...); !strings.Contains(out, `"outcome": "delivered"`) || !strings.Contains(errs, "stays intended") {
+		t.Errorf("made: %q, %q", out, errs)
+	}
+}
