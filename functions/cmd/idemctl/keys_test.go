@@ -273,6 +273,7 @@ func TestKeysRefuseWhatTheyCanNotUse(t *testing.T) {
 	t.Setenv("KMS_KEY_ID", "alias/idem")
 	d.exits(idemctl.ExitUsage, "keys", "export", "f", "--reason", "ticket 17")
 	t.Setenv("KMS_KEY_ID", id)
+	d.exits(idemctl.ExitRefused, "keys", "export", filepath.Join(t.TempDir(), "none", "f"), "--reason", "ticket 17") // a dry run looks, too
 	for _, text := range []string{"", "{}", `{"version":2,"exported_at":"2026-11-24T00:00:00Z","kms_key":"k","tenants":[]}`} {
 		file := filepath.Join(t.TempDir(), "keys.json")
 		d.ok(os.WriteFile(file, []byte(text), 0o600))

@@ -128,8 +128,8 @@ func (e *exportKeys) Run(d *idemctl.Desk) error {
 	return shown(d, in.of, e.Write, operator.Task{
 		Name: "keys export", Subject: in.table + " to " + e.File, Would: fmt.Sprintf("write the keys of %d tenants, wrapped under %s, to %s", len(all), under, e.File),
 		Judge: func(context.Context) error {
-			if _, err := os.Lstat(e.File); !errors.Is(err, os.ErrNotExist) {
-				return fmt.Errorf("%w: %s is there already, or can't be made", operator.ErrRefused, e.File)
+			if err := makeable(e.File); err != nil {
+				return err
 			}
 			if e.Under != "" && under == in.kmsID {
 				return fmt.Errorf("%w: the keys are wrapped under %s already: leave --under out", operator.ErrRefused, under)
@@ -146,6 +146,17 @@ func (e *exportKeys) Run(d *idemctl.Desk) error {
 			return fmt.Sprintf("exported the keys of %d tenants under %s", len(all), under), file.write(e.File)
 		},
 	}, e.Change())
+}
+
+// makeable refuses a file that can't be made: what is there is left alone, and the folder must be there.
+func makeable(name string) error {
+	if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%w: %s is there already, or can't be made", operator.ErrRefused, name)
+	}
+	if folder, err := os.Stat(filepath.Dir(name)); err != nil || !folder.IsDir() {
+		return fmt.Errorf("%w: there is no folder %s", operator.ErrRefused, filepath.Dir(name))
+	}
+	return nil
 }
 
 // rewrap wraps everything anew under a KMS key of another Region.

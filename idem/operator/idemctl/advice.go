@@ -1,12 +1,9 @@
 package idemctl
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/url"
 	"regexp"
 	"strings"
 
@@ -14,7 +11,6 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator"
-	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -68,24 +64,6 @@ func complain(out io.Writer, err error) {
 
 // packages are the names that errors of the library begin with. They mean nothing to an operator.
 var packages = regexp.MustCompile(`(^|: |\n)(?:operator|outbox|idem|idemctl|dynamo|storage|conform): `)
-
-// answered is an error that AWS answered.
-type answered interface{ ErrorCode() string }
-
-// isTrouble says whether an error is of what was asked, and not of what the environment says.
-func isTrouble(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.As(err, new(answered)) || isUnreached(err)
-}
-
-// isUnreached says whether an error is of a connection. net/url tells of an address that is none in the same type.
-func isUnreached(err error) bool {
-	var network net.Error
-	if !errors.As(err, &network) {
-		return false
-	}
-	address, ok := network.(*url.Error)
-	return !ok || address.Op != "parse"
-}
 
 // ofBuilding is an error of making what the command works with: trouble, or something that the environment lacks.
 func ofBuilding(err error) error {
@@ -193,57 +171,4 @@ func adviceOnRefusal(err error) string {
 		return "Nothing was changed. The message says which rule forbids it."
 	}
 	return adviceInspect
-}
-
-// adviceOnTrouble is for a store, a queue or a provider that could not be asked.
-func adviceOnTrouble(err error) string {
-	var (
-		topic   *outbox.TopicError
-		coded   answered
-		record  *idem.UnreadableError
-		row     *outbox.UnreadableError
-		config  *idem.ConfigError
-		unheard *storage.OutcomeUnknownError
-		swept   *operator.SweepError
-	)
-	switch {
-	case errors.As(err, &config):
-		return "Give another value, on the command line or in the environment. The variables are listed at " + manualPage + "#variables"
-	case errors.Is(err, operator.ErrUnsettled):
-		return "The cause is above, in the log line outbox.settle_failed, outbox.evidenced or outbox.evidence_weak. Remove it, and run idemctl inspect with the id: it says what settles the message then."
-	case errors.Is(err, operator.ErrUndecided):
-		return "Where the provider could not be asked, the cause is above, in the line idempotency.probe_unclear. Run the command again once the provider answers; the reconciler asks by itself, too."
-	case errors.Is(err, operator.ErrDied):
-		return "Run idemctl inspect with the id: it says what may be done about a message that is dead."
-	case errors.As(err, &swept):
-		return "The causes are above, a line of the log for each. Remove them, and run the command again, or leave the rest to the scheduled sweep: what could not be done is due still."
-	case errors.Is(err, idem.ErrScopeSecret):
-		return "Give this command the scope secret that the functions have. The variables are listed at " + manualPage + "#variables"
-	case errors.As(err, &topic), errors.As(err, &record), errors.As(err, &row):
-		return "Another release wrote it. Use the idemctl of the release that is deployed."
-	case errors.As(err, &unheard):
-		return "The change may have been made: its reply was lost. Run idemctl inspect with the id to see whether it was, before you decide again."
-	case errors.Is(err, context.DeadlineExceeded):
-		return "It took longer than --within. " + adviceTrouble
-	case errors.Is(err, context.Canceled):
-		return "You have stopped it. If it was a change with --write, run idemctl audit: it shows whether it was made."
-	case errors.As(err, &coded):
-		return adviceOnAWS(coded.ErrorCode())
-	case isUnreached(err):
-		return "Check the network, AWS_REGION, and that you have credentials. " + adviceTrouble
-	}
-	return adviceTrouble
-}
-
-// adviceOnAWS is for an error of AWS, by its code.
-func adviceOnAWS(code string) string {
-	switch {
-	case strings.Contains(code, "Expired"), strings.Contains(code, "Token"), code == "UnrecognizedClientException", code == "InvalidClientTokenId":
-		return "AWS does not accept your credentials. Sign in again, and run the command again."
-	case strings.Contains(code, "AccessDenied"), strings.Contains(code, "NotAuthorized"):
-		return "Your credentials may not do this. The message names the action: have it added to them, and run the command again."
-	case code == "ResourceNotFoundException", strings.Contains(code, "NonExistentQueue"), strings.Contains(code, "QueueDoesNotExist"):
-		return "There is no such table or queue in this account and Region. Check AWS_REGION, your credentials, and that --env-file is of the right stage."
-	}
-	return adviceTrouble
 }

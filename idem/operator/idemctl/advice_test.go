@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -21,6 +23,13 @@ type awsError string
 
 func (e awsError) Error() string     { return "api error " + string(e) }
 func (e awsError) ErrorCode() string { return string(e) }
+
+// uncalled is an operation of AWS that came to an error, as the SDK has it.
+type uncalled struct{ error }
+
+func (uncalled) Service() string   { return "DynamoDB" }
+func (uncalled) Operation() string { return "GetItem" }
+func (u uncalled) Unwrap() error   { return u.error }
 
 // Each error says in words what is wrong, and what to do next, and has one exit code.
 func TestErrorsSayWhatToDoNext(t *testing.T) {
@@ -69,6 +78,13 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 		"a session that is over":  {awsError("ExpiredTokenException"), "Sign in", ExitTrouble},
 		"no permission":           {awsError("AccessDeniedException"), "may not do this", ExitTrouble},
 		"no table":                {awsError("ResourceNotFoundException"), "AWS_REGION", ExitTrouble},
+		"a session of SSO":        {uncalled{errors.New("get identity: get credentials: the SSO session has expired or is invalid: expired")}, "Sign in again", ExitTrouble},
+		"a session of SSO, told":  {uncalled{awsError("UnauthorizedException")}, "Sign in again", ExitTrouble},
+		"a grant of SSO":          {uncalled{awsError("InvalidGrantException")}, "Sign in again", ExitTrouble},
+		"a token that is missing": {uncalled{fmt.Errorf("get credentials: %w", &fs.PathError{Op: "open", Path: "/sso/cache", Err: syscall.ENOENT})}, "Sign in again", ExitTrouble},
+		"no Region":               {uncalled{errors.New("endpoint rule error, Invalid Configuration: Missing Region")}, "Set AWS_REGION", ExitTrouble},
+		"a folder that is none":   {&fs.PathError{Op: "open", Path: "none/f", Err: syscall.ENOENT}, "has room", ExitTrouble},
+		"a full disk":             {fmt.Errorf("x: %w", &fs.PathError{Op: "write", Path: "f", Err: syscall.ENOSPC}), "has room", ExitTrouble},
 		"too much":                {awsError("ThrottlingException"), "idemctl audit", ExitTrouble},
 		"no connection":           {fmt.Errorf("x: %w", &net.OpError{Op: "dial", Err: errors.New("refused")}), "Check the network", ExitTrouble},
 		"anything else":           {errors.New("down"), "idemctl audit", ExitTrouble},

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
@@ -232,6 +233,12 @@ func TestADeclinesReferenceIsKeptAsItIsGiven(t *testing.T) {
 	}
 }
 
+// uncalled is an operation of AWS that came to an error, as the SDK has it.
+type uncalled struct{ error }
+
+func (uncalled) Service() string   { return "DynamoDB" }
+func (uncalled) Operation() string { return "GetItem" }
+
 // docs/operator.md "Exit codes": what can't be reached is trouble, to be tried again; the environment is blamed only for what it says.
 func TestWhatCannotBeReachedWhileTheDeskIsMadeIsTrouble(t *testing.T) {
 	_, notAnAddress := url.Parse(strings.TrimSuffix("http://[::1]", "]"))
@@ -242,6 +249,9 @@ func TestWhatCannotBeReachedWhileTheDeskIsMadeIsTrouble(t *testing.T) {
 		"a refused connection":      {fmt.Errorf("operation error DynamoDB: GetItem: %w", &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}), idemctl.ExitTrouble},
 		"a name that is not found":  {fmt.Errorf("operation error Secrets Manager: %w", &url.Error{Op: "Post", URL: "https://x", Err: &net.DNSError{Err: "no such host"}}), idemctl.ExitTrouble},
 		"a certificate":             {&url.Error{Op: "Post", URL: "https://x", Err: x509.UnknownAuthorityError{}}, idemctl.ExitTrouble},
+		"an expired session":        {uncalled{errors.New("get identity: get credentials: cached SSO token is expired, or not present, and cannot be refreshed")}, idemctl.ExitTrouble},
+		"a Region that is missing":  {uncalled{errors.New("endpoint rule error, Invalid Configuration: Missing Region")}, idemctl.ExitUsage},
+		"a file that is missing":    {fmt.Errorf("SECRET_FILE: %w", &fs.PathError{Op: "open", Path: "f", Err: syscall.ENOENT}), idemctl.ExitUsage},
 		"an address that is none":   {fmt.Errorf("PROVIDER_URL: %w", notAnAddress), idemctl.ExitUsage},
 		"a table that is not named": {errors.New("OUTBOX_TABLE is not set"), idemctl.ExitUsage},
 	} {
