@@ -95,6 +95,7 @@ var restores = []Mutant{
 
 // balances: what an account is corrected by.
 var balances = []Mutant{
+	{Name: "an account that is gone is another one that begins alike", File: "functions/cmd/idemctl/account_compare.go", Old: "	if c.Account == \"\" || !named && lacks", New: "	if true || c.Account == \"\" || !named && lacks"},
 	{Name: "an account is corrected by rows that lack a transfer", File: "functions/cmd/idemctl/account_compare.go", Old: "	case lack != nil:\n", New: "	case lack != nil && false:\n"},
 	{Name: "an account is corrected by rows that show late", File: "functions/cmd/idemctl/account_compare.go", Old: "		if lack == nil && again[a.Name()] != rows[a.Name()] {\n", New: "		if lack == nil && again[a.Name()] != rows[a.Name()] && false {\n"},
 	{Name: "a payment is corrected by refunds that show late", File: "functions/cmd/idemctl/account_refunds.go", Old: "differ[i].moved = p.moved || again[name] != sums[name]", New: "differ[i].moved = p.moved || again[name] != sums[name] && false"},

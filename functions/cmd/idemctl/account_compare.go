@@ -124,14 +124,20 @@ func (c *compareAccounts) Run(d *idemctl.Desk) error {
 		return err
 	}
 	answer.Transfers = transfers
-	accounts, err := c.accounts(d, books.table)
-	if err != nil {
-		return err
+	accounts, none := c.accounts(d, books.table)
+	if none != nil && !operator.Refused(none) {
+		return none
 	}
 	rows, err := c.rows(d, books.table, transfers)
 	if err != nil {
 		return err
 	}
+	if answer.Accounts = append(answer.Accounts, c.gone(accounts, rows, lacks)...); len(answer.Accounts) > 0 {
+		accounts = nil
+	} else if none != nil {
+		return none
+	}
+	c.named(d, accounts)
 	again := rows
 	if slices.ContainsFunc(accounts, func(a payments.Account) bool { return a.Totals() != rows[a.Name()] }) {
 		if again, err = c.rows(d, books.table, transfers); err != nil {
@@ -245,8 +251,25 @@ func (c *compareAccounts) beginning(d *idemctl.Desk, table payments.Table) ([]pa
 		most := min(len(ids), accountsMax)
 		return nil, &operator.AmbiguousError{What: "accounts", Begins: c.Account, IDs: ids[:most], More: most < len(ids)}
 	}
-	d.Note(c.Account + " is " + ids[0])
 	return found, nil
+}
+
+// gone is the account of the very id that the command line says, where it is not there and rows, or what lacks a row, name it: one whose id
+// begins so is another one.
+func (c *compareAccounts) gone(accounts []payments.Account, rows payments.RowTotals, lacks lacking) []comparedAccount {
+	name := payments.AccountName{Tenant: c.Tenant, ID: c.Account}
+	totals, named := rows[name]
+	if c.Account == "" || !named && lacks.accounts[name] == nil {
+		return nil
+	}
+	return nameless(accounts, map[payments.AccountName]payments.Totals{name: totals}, lacks)
+}
+
+// named says which account the beginning of an id has led to.
+func (c *compareAccounts) named(d *idemctl.Desk, accounts []payments.Account) {
+	if c.Account != "" && len(accounts) > 0 && accounts[0].ID != c.Account {
+		d.Note(c.Account + " is " + accounts[0].ID)
+	}
 }
 
 // transfers puts back those that are not there, where all accounts are compared. For one account it only looks for them, before a correction.

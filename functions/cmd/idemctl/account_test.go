@@ -216,6 +216,33 @@ func (d *desk) comparesAllAccounts() {
 	d.holds(lambdatest.Tenant, "acct_1", 700)
 }
 
+// An account that a loss has taken is not another one whose id begins alike: that one would be corrected, and read as this one.
+func TestAGoneAccountIsNoOtherThatBeginsAlike(t *testing.T) {
+	d := newDesk(t)
+	d.Account(t, lambdatest.Tenant, "acct_10", 500)
+	d.Account(t, lambdatest.Tenant, "acct_2", 100)
+	d.row(payments.Transfer{Tenant: lambdatest.Tenant, ID: "tr_1", From: "acct_2", To: "acct_1", Amount: 30, Currency: "EUR", CreatedAt: time.Now()})
+	d.row(payments.Transfer{Tenant: lambdatest.Tenant, ID: "tr_2", From: "acct_2", To: "acct_10", Amount: 7, Currency: "EUR", CreatedAt: time.Now()})
+	of := func(id string, more ...string) []string {
+		return append([]string{id, "--tenant", lambdatest.Tenant}, more...)
+	}
+	for _, more := range [][]string{nil, {"--correct"}, {"--correct", "--write"}} {
+		found, errs := d.compares(idemctl.ExitRefused, of("acct_1", more...)...)
+		if len(found.Accounts) != 1 || found.Accounts[0].Account != "acct_1" || found.Accounts[0].Code != codeAccountMissing || strings.Contains(errs, "acct_10") {
+			t.Errorf("%q: %+v, %s", more, found.Accounts, errs)
+		}
+	}
+	d.holds(lambdatest.Tenant, "acct_10", 500)
+	d.Account(t, lambdatest.Tenant, "acct_11", 0) // several begin so, and it is none of them
+	if found, _ := d.compares(idemctl.ExitRefused, of("acct_1")...); len(found.Accounts) != 1 || found.Accounts[0].Code != codeAccountMissing {
+		t.Errorf("%+v", found.Accounts)
+	}
+	if _, errs := d.compares(idemctl.ExitOK, of("acct_10", "--correct", "--write")...); strings.Contains(errs, " is ") {
+		t.Errorf("%s", errs)
+	}
+	d.holds(lambdatest.Tenant, "acct_10", 507)
+}
+
 // The rows that wait for an account's folding are in no total. Where it is gone they name it all the same.
 func TestAGoneAccountIsNamedByWhatWaitsForIt(t *testing.T) {
 	d := newDesk(t)
