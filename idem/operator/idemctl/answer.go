@@ -151,7 +151,7 @@ func (t *table) list(l operator.List) {
 	for i, row := range l.Rows {
 		rows[i] = t.listed(row, short)
 	}
-	t.columns([]column{{"WHEN", false}, {"TENANT", true}, {"ID", false}, {"TOPIC OR OPERATION", true}, {"LAST", true}, {"SEEN", false}}, rows)
+	t.columnsOf([]column{{"WHEN", false}, {"TENANT", true}, {"ID", false}, {"TOPIC OR OPERATION", true}, {"LAST", true}, {"SEEN", false}}, rows, besideTokenMin)
 	switch {
 	case l.Next != "":
 		t.line("%d shown; there are more: --after %s", len(rows), l.Next)

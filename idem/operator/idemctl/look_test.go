@@ -201,3 +201,24 @@ func TestRecordedTablesFit(t *testing.T) {
 		t.Errorf("%v were looked at", looked)
 	}
 }
+
+// The token of a record in progress is the longest, the more so after a loss of data. Beside it, and times as they are stored, other columns
+// are cut to a few characters; the token is copied, and stays whole.
+func TestTablesFitBesideTheLongestToken(t *testing.T) {
+	token := "in_progress.1000.5d59a8729d7655fa.mi9k2zr4"
+	row := operator.Listed{At: noonHere, Tenant: "a-tenant-of-a-name", Message: &operator.MessageView{
+		ID: "op_CnlW_D3il.1", Topic: "orders.import", LastOutcome: "the handler failed", Seen: operator.Seen(token),
+	}}
+	var out bytes.Buffer
+	(&table{out: &out, look: look{utc: true}}).list(operator.List{Rows: []operator.Listed{row}})
+	for line := range strings.Lines(out.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > widthMax {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	for _, whole := range []string{"2026-11-21T12:00:00Z", "op_CnlW_D3il.1", token} {
+		if !strings.Contains(out.String(), whole) {
+			t.Errorf("%s is cut:\n%s", whole, &out)
+		}
+	}
+}

@@ -50,9 +50,9 @@ func (t *table) line(format string, args ...any) {
 const (
 	// widthMax is how many columns of a terminal a table has at most, without --wide.
 	widthMax = 100
-	// cutMin is what a cut column keeps at least.
-	cutMin = 8
-	gap    = "  "
+	// cutMin is what a cut column keeps at least, and besideTokenMin what one of a list keeps where that does not fit beside a long token.
+	cutMin, besideTokenMin = 8, 4
+	gap                    = "  "
 )
 
 // column is one of a table.
@@ -63,7 +63,10 @@ type column struct {
 }
 
 // columns writes rows below their header; there is nothing to see where there are none.
-func (t *table) columns(header []column, rows [][]string) {
+func (t *table) columns(header []column, rows [][]string) { t.columnsOf(header, rows, cutMin) }
+
+// columnsOf is columns, where each keeps so much, if the table does not fit with more.
+func (t *table) columnsOf(header []column, rows [][]string, least int) {
 	if len(rows) == 0 {
 		return
 	}
@@ -79,7 +82,7 @@ func (t *table) columns(header []column, rows [][]string) {
 		}
 	}
 	if !t.wide {
-		narrow(header, widths)
+		narrow(header, widths, least)
 	}
 	names := make([]string, len(header))
 	for i, c := range header {
@@ -112,24 +115,33 @@ func (t *table) row(cells []string, widths []int, paint func(string) string) {
 	t.line("%s", strings.TrimRight(line.String(), " "))
 }
 
-// narrow makes the widest columns that may be cut narrower, until the table fits or nothing is left to cut.
-func narrow(header []column, widths []int) {
+// narrow makes the widest columns that may be cut narrower, until the table fits or nothing is left to cut. Only a table that does not fit
+// otherwise has columns of less than cutMin.
+func narrow(header []column, widths []int, least int) {
 	total := len(gap) * (len(widths) - 1)
 	for _, width := range widths {
 		total += width
 	}
+	for _, least := range []int{cutMin, least} {
+		total = narrowed(header, widths, total, least)
+	}
+}
+
+// narrowed cuts no column to less than so much, and returns how wide the table is then.
+func narrowed(header []column, widths []int, total, least int) int {
 	for ; total > widthMax; total-- {
 		widest := -1
 		for i, c := range header {
-			if c.cut && widths[i] > cutMin && (widest < 0 || widths[i] > widths[widest]) {
+			if c.cut && widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}
 		if widest < 0 {
-			return
+			return total
 		}
 		widths[widest]--
 	}
+	return total
 }
 
 // clip is the text in so many columns: what is cut ends with "…".
