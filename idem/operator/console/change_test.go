@@ -167,6 +167,24 @@ func TestEveryOfferIsMadeByTheDesk(t *testing.T) {
 	}
 }
 
+// A sweep that fails is not done on its page either, which says how much of it failed.
+func TestASweepThatFailsSaysSoOnItsPage(t *testing.T) {
+	w := newWorld(t)
+	w.operation(deferred, pending)
+	w.advance(time.Minute)
+	b := w.served()
+	form := b.link(b.get(http.StatusOK, "/queue/stuck"), "/change?action=sweep")
+	form.Set("reason", "ticket 17")
+	plan := b.post(http.StatusSeeOther, "/change", form)
+	w.store.On(faulty.Message, 1, faulty.Refuse(errors.New("down")))
+	b.post(http.StatusSeeOther, plan, url.Values{})
+	page := b.get(http.StatusBadGateway, plan)
+	if b.shows(page, "It failed: Sweep now", "1 of what the sweep came to", "messages errors: 1"); strings.Contains(page, "Done:") {
+		t.Errorf("it says done:\n%s", page)
+	}
+	w.logged(operator.EntryFailed)
+}
+
 // What the desk refuses is not planned: the page says why, and nothing is logged, because nothing was tried.
 func TestWhatIsRefusedIsNotPlanned(t *testing.T) {
 	w := newWorld(t)

@@ -137,7 +137,9 @@ func (c *Console) showPlan(w http.ResponseWriter, r *http.Request) error {
 		title = "Done: " + p.of.Label
 	}
 	if p.err != nil {
-		status, title = statusOf(p.err)
+		if status, title = statusOf(p.err); status == http.StatusBadGateway { // which says of a page that it could not be read
+			title = "It failed: " + p.of.Label
+		}
 		page.Broke = errors.Is(p.err, errBroke)
 		page.Failed = sentence(p.err.Error())
 		var unlogged *operator.UnloggedError
