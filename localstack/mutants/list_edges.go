@@ -147,7 +147,8 @@ var functions = []Mutant{
 
 // executions: how the engine performs what the protocol asks for.
 var executions = []Mutant{
-	{Name: "a rejection of a wrapped handler is told to its client alone", File: "idem/handled.go", Old: "x.op.Kind == KindWrapped && errors.As(err, &rejected)", New: "x.op.Kind == KindWrapped && errors.As(err, &rejected) && false"},
+	{Name: "a rejection that says that nothing happened is final", File: "idem/handled.go", Old: "		r.response, r.err = rejected.Problem.Response(), nil //", New: "		_ = rejected //"},
+	{Name: "a rejection of a wrapped handler is told to its client alone", File: "idem/handled.go", Old: "errors.As(r.err, &rejected):", New: "errors.As(r.err, &rejected) && x.op.Kind != KindWrapped:"},
 	{Name: "a client asks each second for a key that is freed in minutes", File: "idem/latency.go", Old: "	case r.State == storage.StateFailedRetryable:\n", New: "	case false:\n"},
 	{Name: "a frozen holder acts on by a row from before a loss", File: "idem/renewal.go", Old: "	return x.engine.bars(ctx, x.op, x.req) == nil\n", New: "	_ = ctx\n	return true\n"},
 	{Name: "an observed handler that was frozen has no lease after a loss", File: "idem/renewal.go", Old: " || x.op.Policy.Observe {", New: " {"},
