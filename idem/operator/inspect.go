@@ -166,6 +166,9 @@ func (d *Desk) viewMessage(m storage.Message, lost time.Time) MessageView {
 }
 
 func keptBy(m storage.Message) (kept []string) {
+	if m.EvidenceRefused {
+		return nil
+	}
 	if m.KeptDelivered != nil {
 		kept = append(kept, string(storage.MessageDelivered))
 	}

@@ -235,7 +235,12 @@ var seals = []Mutant{
 	{Name: "an older key that was read late seals", File: "idem/seal/asking.go", Old: " || key.ID < a.newest)", New: ")"},
 	{Name: "an erasure is forgotten for a reply that is late", File: "idem/seal/asking.go", Old: "		other.all = other.all || name.id == currentKey\n", New: ""},
 	{Name: "an answer in the open is taken where all is sealed", File: "idem/seal/store.go", Old: "	return s.cfg.SealedOnly && !r.Sealed", New: "	return s.cfg.SealedOnly && r.Sealed"},
-	{Name: "a payload in the open takes a sealed one's place", File: "idem/seal/store.go", Old: "&opened.Payload, m.Sealed || s.cfg.SealedOnly}", New: "&opened.Payload, s.cfg.SealedOnly}"},
+	{Name: "a payload in the open takes a sealed one's place", File: "idem/seal/store.go", Old: "&opened.Payload, m.Sealed || s.cfg.SealedOnly, false}", New: "&opened.Payload, s.cfg.SealedOnly, false}"},
+	{Name: "what is empty and in the open is taken where all is sealed", File: "idem/seal/store.go", Old: "		if part.bytes == nil || !part", New: "		if part.bytes == nil || len(*part.bytes) == 0 || !part"},
+	{Name: "what is empty is not sealed", File: "idem/seal/sealing.go", Old: "	if x.store.cfg.OpenOnly {\n		return plain", New: "	if len(plain) == 0 || x.store.cfg.OpenOnly {\n		return plain"},
+	{Name: "evidence beside a payload that does not open is not looked at", File: "idem/seal/store.go", Old: "			unopened, m.EvidenceRefused = true, m.EvidenceRefused || part.evidence\n", New: "			m.Sealed, m.EvidenceRefused = true, m.EvidenceRefused || part.evidence\n			return m, nil\n"},
+	{Name: "evidence that is not authentic settles", File: "idem/internal/translation/message.go", Old: "	if m.EvidenceRefused {\n", New: "	if m.EvidenceRefused && false {\n"},
+	{Name: "of what evidence that is not authentic is about nothing happened", File: "idem/internal/translation/message.go", Old: "	if h.OpenSince == 0 {\n		h.OpenSince = h.Created\n	}\n", New: ""},
 }
 
 // caches: what may be told without asking the store.
