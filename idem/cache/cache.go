@@ -107,7 +107,7 @@ func (s *Store) LoadResponse(ctx context.Context, r storage.Record) (storage.Rec
 	asked := s.cfg.Now()
 	if e, ok := s.held(r.Key, asked, func(e entry) bool { return e.loaded != nil && same(*e.loaded, r) }); ok {
 		loaded := clone(*e.loaded)
-		r.Response, r.Chunks = loaded.Response, loaded.Chunks
+		r.Response, r.Chunks, r.ChunksDigest = loaded.Response, loaded.Chunks, loaded.ChunksDigest
 		return r, nil
 	}
 	reads := s.begin(r.Key)

@@ -74,7 +74,7 @@ func (s *Store) LoadResponse(ctx context.Context, r storage.Record) (storage.Rec
 	if whole.Response, err = unpack(r.Response.Status, plain); err != nil {
 		return r, fmt.Errorf("seal: load response %s: %w", r.Key, err)
 	}
-	whole.Chunks = 0
+	whole.Chunks, whole.ChunksDigest = 0, ""
 	return whole, nil
 }
 
