@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/seal"
 	"github.com/idem-go/idem-aws/idem/seal/tablekeys"
 )
@@ -199,4 +200,22 @@ func TestCopiedKeysReplaceNoOthers(t *testing.T) {
 			t.Error("the tenant's key was replaced")
 		}
 	})
+}
+
+// Keys that a call has put, whose reply was lost, count as changed by it.
+func TestACopyMeetsItself(t *testing.T) {
+	v, wire := wired(t)
+	current(t, v.keys, "ada")
+	w := all(t, v.keys)["ada"]
+	for _, erased := range []bool{false, true} {
+		there := newVault(t, v.client)
+		if erased {
+			w = tablekeys.Wrapped{Tenant: "ada", Current: 1, ErasedThrough: 1}
+			current(t, there.keys, "ada")
+		}
+		wire.Inject("PutItem", wirefault.LoseReply)
+		if changed, err := there.keys.Keep(t.Context(), w); err != nil || !changed {
+			t.Errorf("changed %v, %v", changed, err)
+		}
+	}
 }

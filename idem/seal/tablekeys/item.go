@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
@@ -22,6 +23,19 @@ type keys struct {
 // known says that the tenant has an item, and erased that it is a tombstone.
 func (k *keys) known() bool  { return k.stored }
 func (k *keys) erased() bool { return k.stored && len(k.wrapped) == 0 }
+
+// unchanged is the condition that a tenant's item is still as it was read: each key, and each renewal, has an id of its own.
+func (k *keys) unchanged() (condition *string, names map[string]string, values item) {
+	if !k.known() {
+		return aws.String("attribute_not_exists(#tenant)"), map[string]string{"#tenant": schema.Tenant}, nil
+	}
+	there := "attribute_exists(#keys)"
+	if k.erased() {
+		there = "attribute_not_exists(#keys)"
+	}
+	return aws.String("#current = :current AND " + there),
+		map[string]string{"#current": schema.CurrentKey, "#keys": schema.WrappedKeys}, item{":current": number(int64(k.current))}
+}
 
 func (k *keys) item(tenant string) item {
 	wrapped := item{}
