@@ -49,7 +49,7 @@ var (
 	ofReference   = []Tests{{Packages: "./idem/memstore", Run: "^TestContract$"}}
 	ofShop        = []Tests{{Packages: "./docs/examples/guides/clients", Run: "^TestAJob|^TestWhat|^TestAStored"}}
 	ofManyStories = []Tests{{Packages: "./functions/internal/payments", Run: "^TestSimulatedStories$", Flags: "-sim.steps 100000"}}
-	ofSeal        = []Tests{{Packages: "./idem/seal ./idem/seal/tablekeys"}}
+	ofSeal        = []Tests{{Packages: "./idem/seal ./idem/seal/tablekeys"}, {Packages: "./idem/seal/awskms", Run: "^TestNew"}}
 	ofCache       = []Tests{{Packages: "./idem/cache"}}
 	ofOperator    = []Tests{{Packages: "./idem/operator"}}
 	ofRehearsals  = []Tests{{Packages: "./idem/outbox", Run: "Rehears"}, {Packages: "./idem/operator", Run: "DryRun"}}

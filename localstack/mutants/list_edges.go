@@ -225,6 +225,8 @@ var seals = []Mutant{
 	{Name: "an erasure that others overtook erases what they have renewed", File: "idem/seal/tablekeys/tablekeys.go", Old: " || through > 0 && stored.erasedThrough >= through {", New: " {"},
 	{Name: "a key that one has made oneself is another's", File: "idem/seal/tablekeys/tablekeys.go", Old: "		return err == nil && bytes.Equal", New: "		return err != nil && bytes.Equal"},
 	{Name: "a renewal undoes a later erasure", File: "idem/seal/tablekeys/tablekeys.go", Old: "		if stored.erasedThrough > first.erasedThrough {\n", New: "		if stored.erasedThrough < first.erasedThrough {\n"},
+	{Name: "an alias names what wraps the keys", File: "idem/seal/awskms/awskms.go", Old: "	case isAlias(keyID):\n", New: "	case isAlias(keyID) && keyID == \"\":\n"},
+	{Name: "an alias's ARN names what wraps the keys", File: "idem/seal/awskms/awskms.go", Old: " || strings.HasPrefix(keyID, \"arn:\") && strings.Contains(keyID, \":alias/\")", New: ""},
 	{Name: "a copy that one has made oneself is another's", File: "idem/seal/tablekeys/copy.go", Old: "		return err == nil && reflect", New: "		return err != nil && reflect"},
 	{Name: "an envelope opens in another tenant's row", File: envelopeFile, Old: "string(p.what), p.tenant, string(p.record)", New: `string(p.what), "", string(p.record)`},
 	{Name: "an envelope opens in another record", File: envelopeFile, Old: "p.tenant, string(p.record), p.id", New: `p.tenant, "", p.id`},
