@@ -14,7 +14,6 @@
 package memstore
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -104,7 +103,13 @@ func (s *Store) ScopeMark(ctx context.Context, keep string) (string, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mark = cmp.Or(s.mark, keep)
+	if s.mark != "" || keep == "" {
+		return s.mark, nil
+	}
+	if err := s.late(ctx); err != nil {
+		return "", &storage.NotAskedError{Cause: err}
+	}
+	s.mark = keep
 	return s.mark, nil
 }
 

@@ -53,6 +53,7 @@ var transactions = []Mutant{
 	{Name: "a commit ignores its fence", File: transactionFile, Old: "	if c.Fence != nil {", New: "	if c.Fence != nil && false {"},
 	{Name: "a response's chunks are left out", File: transactionFile, Old: "	t.putChunks(s, chunks)\n	if err := declared", New: "	_ = chunks\n	if err := declared"},
 	{Name: "chunks are joined with the record of another execution", File: "idem/dynamo/chunk.go", Old: "	case r.ChunksDigest != string(digest):\n", New: "	case r.ChunksDigest != string(digest) && false:\n"},
+	{Name: "a message on DynamoDB is postponed to no time", File: "idem/dynamo/message.go", Old: "	if at.IsZero() {\n", New: "	if at.IsZero() && doing == \"\" {\n"},
 	{Name: "what is read may be old", File: storeFile, Old: "ConsistentRead: aws.Bool(true)", New: "ConsistentRead: aws.Bool(false)"},
 	{Name: "a scope's mark overwrites another", File: "idem/dynamo/mark.go", Old: "condition{e, all(e.absent(recordKey))}", New: "condition{e, all(\"(\" + e.absent(recordKey) + \" OR attribute_exists(\" + e.name(recordKey) + \"))\")}"},
 	{Name: "an earlier time replaces a later RefuseBefore", File: "idem/dynamo/loss.go", Old: `" < " + e.value`, New: `" > " + e.value`},
