@@ -151,9 +151,16 @@ func (k *Keys) Rotate(ctx context.Context, tenant string) error {
 // sooner, or answers of the first operations may read as erased. It returns [ErrNotErased], and an [storage.ErrErased] where others
 // have erased the tenant's keys again meanwhile: what they have erased is not renewed unseen.
 func (k *Keys) Renew(ctx context.Context, tenant string) error {
+	var first *keys
 	return k.renew(ctx, tenant, func(stored *keys) error {
-		if !stored.erased() {
+		if first == nil {
+			first = stored
+		}
+		switch {
+		case !stored.erased():
 			return ErrNotErased
+		case stored.erasedThrough > first.erasedThrough:
+			return fmt.Errorf("tablekeys: again, meanwhile: %w", storage.ErrErased)
 		}
 		return nil
 	})
@@ -161,7 +168,6 @@ func (k *Keys) Renew(ctx context.Context, tenant string) error {
 
 // renew adds a key and makes it current.
 func (k *Keys) renew(ctx context.Context, tenant string, admit func(*keys) error) error {
-	var first *keys
 	for range triesMax {
 		stored, err := k.read(ctx, tenant)
 		if err != nil {
@@ -170,14 +176,8 @@ func (k *Keys) renew(ctx context.Context, tenant string, admit func(*keys) error
 		if stored == nil {
 			stored = &keys{}
 		}
-		if first == nil {
-			first = stored
-		}
 		if err := admit(stored); err != nil {
 			return err
-		}
-		if stored.erasedThrough > first.erasedThrough {
-			return fmt.Errorf("tablekeys: again, meanwhile: %w", storage.ErrErased)
 		}
 		if won, err := k.add(ctx, tenant, stored); won || err != nil {
 			return err
