@@ -258,6 +258,7 @@ var caches = []Mutant{
 	{Name: "an entry is kept past its age", File: entryFile, Old: "	return !clock.Within(now, e.asked, cfg.MaxAge) || !now", New: "	return !clock.Within(now, e.asked, cfg.MaxAge<<20) || !now"},
 	{Name: "an entry outlives its record", File: entryFile, Old: ", cfg.MaxAge) || !now.Before(e.record().ExpiresAt.Add(-cfg.ClockSkew))", New: ", cfg.MaxAge)"},
 	{Name: "a record that can change is kept", File: entryFile, Old: "	return r.Readable() && r.State.Final() && !r.ExpiresAt.IsZero()", New: "	return r.Readable() && !r.ExpiresAt.IsZero()", Survives: "only a final record has an ExpiresAt (storage.Record), so the next condition says the same"},
+	{Name: "a record whose chunks are another's is told again", File: "idem/cache/cache.go", Old: "	if errors.Is(err, storage.ErrChunksMissing) {\n", New: "	if errors.Is(err, storage.ErrChunksMissing) && r.Chunks == 0 {\n"},
 	{Name: "what a write overtook is kept", File: entryFile, Old: "	if !by.brought(r) {\n		return\n	}\n", New: ""},
 	{Name: "a caller changes what is kept", File: entryFile, Old: "slices.Clone(r.Response.Header), bytes.Clone(r.Response.Body)", New: "slices.Clone(r.Response.Header), bytes.TrimSpace(r.Response.Body)"},
 }
