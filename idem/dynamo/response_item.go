@@ -22,8 +22,9 @@ const encodingSealed = "s"
 
 // writeResponse writes a record's response, and returns the part of its body that lies in chunks.
 //
-// Only final responses are chunked: they never change, so a chunk is never overwritten under a reader, and they get a
-// ttl with their record. A pending record's 202 is small by nature and lies in the item.
+// Only final responses are chunked: they change with another execution alone, which a cache-bust may make under the same operation
+// id, and they get a ttl with their record. The record has the chunks' digest, so that it is never joined with another one's. A
+// pending record's 202 is small by nature and lies in the item.
 func (s *Store) writeResponse(w *writer, r storage.Record) (body encodedBody, err error) {
 	if n := r.Response.Bytes(); n > s.cfg.ResponseBytesMax {
 		return encodedBody{}, fmt.Errorf("%w: %d bytes, at most %d are allowed", storage.ErrResponseTooLarge, n, s.cfg.ResponseBytesMax)
