@@ -71,6 +71,7 @@ var (
 	ofDeadlines   = []Tests{{Packages: "./idem/lambdaapp ./functions/api", Run: "LeaseOutlives"}}
 	ofFront       = []Tests{{Packages: "./idem/awslambda", Run: "Front"}}
 	ofStage       = []Tests{{Packages: "./infra/stage"}}
+	ofConstruct   = []Tests{{Packages: "./infra/idemconstruct", Run: "AccountOfAnEmulator"}}
 	ofTypeScript  = []Tests{{Packages: "./idem/client", Run: "^TestTheTypeScriptPackageKeepsTheSharedRules$/^package$"}}
 	ofPython      = []Tests{{Packages: "./idem/client", Run: "^TestThePythonPackageKeepsTheSharedRules$/^package$"}}
 	ofClient      = []Tests{{Packages: "./idem/client", Run: "Test[^T]|TestT[^h]|TestTh[^e]|TestThe[^TP]"}}
@@ -119,6 +120,7 @@ func Listed() []Mutant {
 		of(ofAPIKeys, apiKeys),
 		of(ofCredentials, credentials),
 		of(ofStage, productions),
+		of(ofConstruct, emulations),
 		of(ofApplication, applications),
 		of(ofSimulator, removals),
 		of(ofLateStories, removalsOfLeases),

@@ -20,14 +20,15 @@ import (
 func main() {
 	defer jsii.Close()
 	app := awscdk.NewApp(nil)
-	stack := awscdk.NewStack(app, jsii.String("shop"), nil)
+	emulated := os.Getenv("EMULATED") == "true"
+	stack := awscdk.NewStack(app, jsii.String("shop"), &awscdk.StackProps{Env: idemconstruct.StackEnv(emulated)})
 	// idem: begin
 	idem := idemconstruct.NewApplication(stack, "Idem", idemconstruct.ApplicationProps{
 		Code:        awslambda.Code_FromAsset(jsii.String(cmp.Or(os.Getenv("BUILD"), "build")), nil),
 		AlarmTopic:  os.Getenv("ALARM_TOPIC"),
 		Environment: map[string]string{"WAREHOUSE_URL": os.Getenv("WAREHOUSE_URL")},
 		ScopeSecret: os.Getenv("SCOPE_SECRET"),
-		Emulated:    os.Getenv("EMULATED") == "true",
+		Emulated:    emulated,
 		Operators:   true,
 	})
 	idem.NewTable("Orders", service.Orders(), service.OrdersTable)

@@ -1,0 +1,9 @@
+package mutants
+
+const applicationFile = "infra/idemconstruct/application.go"
+
+// emulations: what must not reach an account of AWS.
+var emulations = []Mutant{
+	{Name: "an emulated stack may take the place of one in AWS", File: applicationFile, Old: "	if p.Emulated && *awscdk.Stack_Of(scope).Account() != EmulatorAccount {", New: "	if p.Emulated && *awscdk.Stack_Of(scope).Account() == \"\" {"},
+	{Name: "an emulated stack goes where the credentials are", File: applicationFile, Old: "	return &awscdk.Environment{Account: jsii.String(EmulatorAccount)}", New: "	return nil"},
+}
