@@ -6,8 +6,12 @@
 STACK    := .local/build/bin/stack
 EMULATOR ?= ministack
 ARCH     ?= arm64
-IDEMCTL  := $(if $(STAGE),$(STACK) idemctl --stage $(STAGE) --,go run ./functions/cmd/idemctl --env-file .local/run.env)
 export EMULATOR
+# What goes to a stage in AWS, changes something there, or takes its alarms off is said with the command. A variable that is left in a
+# shell's environment would turn a command for the running stack into one for production.
+said      = $(if $(filter command,$(origin $1)),$(filter 1,$($1)))
+left      = $(filter environment%,$(origin STAGE))
+IDEMCTL   = $(if $(STAGE),$(if $(left),$(error STAGE is set in the environment: write make $@ STAGE=$(STAGE), or unset STAGE for the running stack))$(STACK) idemctl --stage $(STAGE) --,go run ./functions/cmd/idemctl --env-file .local/run.env)
 # Go's workspace is the checkout's own: who starts it from a module of another folder may have switched workspaces off.
 unexport GOWORK
 
@@ -111,7 +115,7 @@ idemctl: $(if $(STAGE),stack) ## the operator's command on the running stack, or
 	@$(IDEMCTL) $(ARGS)
 
 console: $(if $(STAGE),stack) ## the operator's console, a page on this machine, on the running stack or on a stage: [STAGE=prod] [WRITE=1] [ARGS="--port 8080 --open"]
-	@$(IDEMCTL) console $(if $(WRITE),--write) $(ARGS)
+	@$(IDEMCTL) console $(if $(call said,WRITE),--write) $(ARGS)
 
 drift: $(if $(STAGE),stack) ## compare keys, messages, payments and the provider's objects on the running stack, or on a stage: [STAGE=prod] ARGS="--from …"
 	@$(IDEMCTL) drift $(ARGS)
@@ -164,7 +168,7 @@ bootstrap: stack ## prepare a stage's account and Region for deployments, once: 
 	@$(STACK) bootstrap --stage "$(STAGE)"
 
 deploy: stack ## deploy a stage to AWS with your credentials: STAGE=prod; variables in .local/prod.env; [NOW=1 moves all calls at once, and no alarm ends it]
-	@$(STACK) deploy --stage "$(STAGE)" $(if $(filter 1,$(NOW)),--now)
+	@$(STACK) deploy --stage "$(STAGE)" $(if $(call said,NOW),--now)
 
 diff: stack ## show what deploying a stage would change: STAGE=prod
 	@$(STACK) diff --stage "$(STAGE)"
