@@ -1,9 +1,17 @@
 package mutants
 
-const applicationFile = "infra/idemconstruct/application.go"
+const (
+	applicationFile = "infra/idemconstruct/application.go"
+	deployFile      = "localstack/stack/cdk.go"
+)
 
 // emulations: what must not reach an account of AWS.
 var emulations = []Mutant{
 	{Name: "an emulated stack may take the place of one in AWS", File: applicationFile, Old: "	if p.Emulated && *awscdk.Stack_Of(scope).Account() != EmulatorAccount {", New: "	if p.Emulated && *awscdk.Stack_Of(scope).Account() == \"\" {"},
 	{Name: "an emulated stack goes where the credentials are", File: applicationFile, Old: "	return &awscdk.Environment{Account: jsii.String(EmulatorAccount)}", New: "	return nil"},
+}
+
+// deployments: what the local stack remembers of what it has deployed.
+var deployments = []Mutant{
+	{Name: "half a deployment counts as the one before it", File: deployFile, Old: "	if err := s.forgetDeployment(); err != nil {\n		return nil, err\n	}\n", New: ""},
 }

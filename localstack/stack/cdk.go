@@ -86,6 +86,10 @@ func (s *Stack) deploy(ctx context.Context, running daemon, environment []string
 	if last, err := s.lastDeployment(); err != nil || last.Hash == hash {
 		return last.Outputs, err
 	}
+	// From here on the last deployment is not what is there: this one may end half-way.
+	if err := s.forgetDeployment(); err != nil {
+		return nil, err
+	}
 	file := s.path("outputs.json")
 	arguments := []string{
 		"deploy", stackName, "--require-approval", "never", "--method", "direct", "--progress", "events",
@@ -138,6 +142,13 @@ func (s *Stack) lastDeployment() (deployment, error) {
 	}
 	var last deployment
 	return last, json.Unmarshal(data, &last)
+}
+
+func (s *Stack) forgetDeployment() error {
+	if err := os.Remove(s.path("deployment.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // deploymentHash covers the functions, the CDK app with its settings, the contexts, and the emulator's identity: a new

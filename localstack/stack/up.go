@@ -2,9 +2,7 @@ package stack
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"net/http"
 	"os"
@@ -145,7 +143,7 @@ func (s *Stack) Destroy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(s.path("deployment.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.forgetDeployment(); err != nil {
 		return err
 	}
 	arguments := []string{"destroy", stackName, "--force", "--app", s.path("cdk.out")}
