@@ -72,7 +72,7 @@ var (
 	ofFront       = []Tests{{Packages: "./idem/awslambda", Run: "Front"}}
 	ofStage       = []Tests{{Packages: "./infra/stage"}}
 	ofConstruct   = []Tests{{Packages: "./infra/idemconstruct", Run: "AccountOfAnEmulator"}}
-	ofLocalStack  = []Tests{{Packages: "./localstack/stack", Run: "AFailedDeployment"}}
+	ofLocalStack  = []Tests{{Packages: "./localstack/stack", Run: "AFailedDeployment|AStackIsUp"}}
 	ofTypeScript  = []Tests{{Packages: "./idem/client", Run: "^TestTheTypeScriptPackageKeepsTheSharedRules$/^package$"}}
 	ofPython      = []Tests{{Packages: "./idem/client", Run: "^TestThePythonPackageKeepsTheSharedRules$/^package$"}}
 	ofClient      = []Tests{{Packages: "./idem/client", Run: "Test[^T]|TestT[^h]|TestTh[^e]|TestThe[^TP]"}}
@@ -123,6 +123,7 @@ func Listed() []Mutant {
 		of(ofStage, productions),
 		of(ofConstruct, emulations),
 		of(ofLocalStack, deployments),
+		of(ofLocalStack, statuses),
 		of(ofApplication, applications),
 		of(ofSimulator, removals),
 		of(ofLateStories, removalsOfLeases),

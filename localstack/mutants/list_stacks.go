@@ -3,6 +3,7 @@ package mutants
 const (
 	applicationFile = "infra/idemconstruct/application.go"
 	deployFile      = "localstack/stack/cdk.go"
+	statusFile      = "localstack/stack/status.go"
 )
 
 // emulations: what must not reach an account of AWS.
@@ -14,4 +15,10 @@ var emulations = []Mutant{
 // deployments: what the local stack remembers of what it has deployed.
 var deployments = []Mutant{
 	{Name: "half a deployment counts as the one before it", File: deployFile, Old: "	if err := s.forgetDeployment(); err != nil {\n		return nil, err\n	}\n", New: ""},
+}
+
+// statuses: what says that the local stack is up.
+var statuses = []Mutant{
+	{Name: "a collector that nobody started is missing", File: statusFile, Old: "	return !optional || v[variable] != \"\"", New: "	return !optional || v[variable] != \"\" || name == daemonCollector"},
+	{Name: "a fault proxy that has died is not missing", File: statusFile, Old: "	return !optional || v[variable] != \"\"", New: "	return !optional || v[variable] != \"\" && name != daemonFaultProxy"},
 }

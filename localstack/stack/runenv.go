@@ -25,6 +25,8 @@ const (
 	variableWebhookSecret = "WEBHOOK_SECRET"
 	functionPrefix        = "FUNCTION_"
 	variableCode          = "CODE_DIRECTORY"
+	variableFaultProxy    = "FAULT_PROXY_URL"
+	variableCollector     = "COLLECTOR_URL"
 )
 
 // Variables are the KEY=value lines of an env file.

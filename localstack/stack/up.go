@@ -58,14 +58,14 @@ func (s *Stack) Up(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		contexts["dynamodbEndpoint"], next["FAULT_PROXY_URL"] = proxy.URL(), proxy.URL()
+		contexts["dynamodbEndpoint"], next[variableFaultProxy] = proxy.URL(), proxy.URL()
 	}
 	if s.options.Traces {
 		collector, err := s.ensureProgram(ctx, daemonCollector, "/control/spans", 0, "")
 		if err != nil {
 			return err
 		}
-		contexts["otlpEndpoint"], next["COLLECTOR_URL"] = collector.URL(), collector.URL()
+		contexts["otlpEndpoint"], next[variableCollector] = collector.URL(), collector.URL()
 	}
 	maps.Copy(contexts, s.options.Contexts)
 	next.addLoss(contexts)
@@ -363,26 +363,6 @@ func (s *Stack) Down(context.Context) error {
 		}
 	}
 	return os.RemoveAll(s.temporary())
-}
-
-// Status prints the stack's daemons and returns whether all that belong to it are alive.
-func (s *Stack) Status() (bool, error) {
-	up := true
-	for _, name := range daemonNames {
-		running, alive, err := readDaemon(s.options.State, name)
-		if err != nil {
-			return false, err
-		}
-		if alive {
-			s.out.Line("%-10s  up    %s  pid %d", name, running.URL(), running.PID)
-			continue
-		}
-		if name != daemonFaultProxy {
-			up = false
-			s.out.Line("%-10s  down", name)
-		}
-	}
-	return up, nil
 }
 
 func (s *Stack) relative(path string) string {
