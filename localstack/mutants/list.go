@@ -71,6 +71,7 @@ var (
 	ofDeadlines   = []Tests{{Packages: "./idem/lambdaapp ./functions/api", Run: "LeaseOutlives"}}
 	ofFront       = []Tests{{Packages: "./idem/awslambda", Run: "Front"}}
 	ofStage       = []Tests{{Packages: "./infra/stage"}}
+	ofQueues      = []Tests{{Packages: "./infra/stack", Run: "MessagesLive"}}
 	ofConstruct   = []Tests{{Packages: "./infra/idemconstruct", Run: "AccountOfAnEmulator"}}
 	ofLocalStack  = []Tests{{Packages: "./localstack/stack", Run: "AFailedDeployment|AStackIsUp"}}
 	ofTypeScript  = []Tests{{Packages: "./idem/client", Run: "^TestTheTypeScriptPackageKeepsTheSharedRules$/^package$"}}
@@ -122,6 +123,7 @@ func Listed() []Mutant {
 		of(ofCredentials, credentials),
 		of(ofStage, productions),
 		of(ofConstruct, emulations),
+		of(ofQueues, letters),
 		of(ofLocalStack, deployments),
 		of(ofLocalStack, statuses),
 		of(ofApplication, applications),

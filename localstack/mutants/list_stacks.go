@@ -3,6 +3,7 @@ package mutants
 const (
 	applicationFile = "infra/idemconstruct/application.go"
 	deployFile      = "localstack/stack/cdk.go"
+	driftFile       = "infra/stack/drift.go"
 	statusFile      = "localstack/stack/status.go"
 )
 
@@ -21,4 +22,9 @@ var deployments = []Mutant{
 var statuses = []Mutant{
 	{Name: "a collector that nobody started is missing", File: statusFile, Old: "	return !optional || v[variable] != \"\"", New: "	return !optional || v[variable] != \"\" || name == daemonCollector"},
 	{Name: "a fault proxy that has died is not missing", File: statusFile, Old: "	return !optional || v[variable] != \"\"", New: "	return !optional || v[variable] != \"\" && name != daemonFaultProxy"},
+}
+
+// letters: what is to be a dead letter lives until then.
+var letters = []Mutant{
+	{Name: "SQS drops a piece of the drift job before it is a dead letter", File: driftFile, Old: "	driftPieceRetention = (driftReceives + 1) * driftVisibility", New: "	driftPieceRetention = driftReceives * driftVisibility"},
 }
