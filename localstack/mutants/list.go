@@ -74,6 +74,7 @@ var (
 	ofQueues      = []Tests{{Packages: "./infra/stack", Run: "MessagesLive"}}
 	ofConstruct   = []Tests{{Packages: "./infra/idemconstruct", Run: "AccountOfAnEmulator"}}
 	ofLocalStack  = []Tests{{Packages: "./localstack/stack", Run: "AFailedDeployment|AStackIsUp"}}
+	ofInstalls    = []Tests{{Packages: "./localstack/emulator", Run: "AWait|Nobody"}}
 	ofTypeScript  = []Tests{{Packages: "./idem/client", Run: "^TestTheTypeScriptPackageKeepsTheSharedRules$/^package$"}}
 	ofPython      = []Tests{{Packages: "./idem/client", Run: "^TestThePythonPackageKeepsTheSharedRules$/^package$"}}
 	ofClient      = []Tests{{Packages: "./idem/client", Run: "Test[^T]|TestT[^h]|TestTh[^e]|TestThe[^TP]"}}
@@ -124,6 +125,7 @@ func Listed() []Mutant {
 		of(ofStage, productions),
 		of(ofConstruct, emulations),
 		of(ofQueues, letters),
+		of(ofInstalls, installs),
 		of(ofLocalStack, deployments),
 		of(ofLocalStack, statuses),
 		of(ofApplication, applications),

@@ -4,6 +4,7 @@ const (
 	applicationFile = "infra/idemconstruct/application.go"
 	deployFile      = "localstack/stack/cdk.go"
 	driftFile       = "infra/stack/drift.go"
+	lockFile        = "localstack/emulator/lock.go"
 	statusFile      = "localstack/stack/status.go"
 )
 
@@ -27,4 +28,10 @@ var statuses = []Mutant{
 // letters: what is to be a dead letter lives until then.
 var letters = []Mutant{
 	{Name: "SQS drops a piece of the drift job before it is a dead letter", File: driftFile, Old: "	driftPieceRetention = (driftReceives + 1) * driftVisibility", New: "	driftPieceRetention = driftReceives * driftVisibility"},
+}
+
+// installs: what waits for another process.
+var installs = []Mutant{
+	{Name: "a tool is installed while another process installs it", File: lockFile, Old: "		waits()\n		err = waitFor(ctx, file)\n", New: "		err = nil\n"},
+	{Name: "nobody is told what an install waits for", File: lockFile, Old: "		waits()\n", New: ""},
 }
