@@ -73,7 +73,7 @@ var (
 	ofStage       = []Tests{{Packages: "./infra/stage"}}
 	ofQueues      = []Tests{{Packages: "./infra/stack", Run: "MessagesLive"}}
 	ofConstruct   = []Tests{{Packages: "./infra/idemconstruct", Run: "AccountOfAnEmulator"}}
-	ofLocalStack  = []Tests{{Packages: "./localstack/stack", Run: "AFailedDeployment|AStackIsUp"}}
+	ofLocalStack  = []Tests{{Packages: "./localstack/stack", Run: "AFailedDeployment|AStackIsUp|EveryTerminal"}}
 	ofInstalls    = []Tests{{Packages: "./localstack/emulator", Run: "AWait|Nobody"}}
 	ofTypeScript  = []Tests{{Packages: "./idem/client", Run: "^TestTheTypeScriptPackageKeepsTheSharedRules$/^package$"}}
 	ofPython      = []Tests{{Packages: "./idem/client", Run: "^TestThePythonPackageKeepsTheSharedRules$/^package$"}}
@@ -128,6 +128,7 @@ func Listed() []Mutant {
 		of(ofInstalls, installs),
 		of(ofLocalStack, deployments),
 		of(ofLocalStack, statuses),
+		of(ofLocalStack, starts),
 		of(ofApplication, applications),
 		of(ofSimulator, removals),
 		of(ofLateStories, removalsOfLeases),

@@ -35,3 +35,9 @@ var installs = []Mutant{
 	{Name: "a tool is installed while another process installs it", File: lockFile, Old: "		waits()\n		err = waitFor(ctx, file)\n", New: "		err = nil\n"},
 	{Name: "nobody is told what an install waits for", File: lockFile, Old: "		waits()\n", New: ""},
 }
+
+// starts: which process a record is about.
+var starts = []Mutant{
+	{Name: "a process that runs is dead in another time zone", File: "localstack/stack/process_ps.go", Old: `"LC_ALL=C", "TZ=UTC")`, New: `"LC_ALL=C")`},
+	{Name: "a process that runs is dead in another language", File: "localstack/stack/process_ps.go", Old: `"LC_ALL=C", "TZ=UTC")`, New: `"TZ=UTC")`},
+}
