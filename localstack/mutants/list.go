@@ -75,6 +75,7 @@ var (
 	ofConstruct   = []Tests{{Packages: "./infra/idemconstruct", Run: "AccountOfAnEmulator"}}
 	ofLocalStack  = []Tests{{Packages: "./localstack/stack", Run: "AFailedDeployment|AStackIsUp|EveryTerminal"}}
 	ofInstalls    = []Tests{{Packages: "./localstack/emulator", Run: "AWait|Nobody"}}
+	ofValues      = []Tests{{Packages: "./internal/shellvalue"}}
 	ofTypeScript  = []Tests{{Packages: "./idem/client", Run: "^TestTheTypeScriptPackageKeepsTheSharedRules$/^package$"}}
 	ofPython      = []Tests{{Packages: "./idem/client", Run: "^TestThePythonPackageKeepsTheSharedRules$/^package$"}}
 	ofClient      = []Tests{{Packages: "./idem/client", Run: "Test[^T]|TestT[^h]|TestTh[^e]|TestThe[^TP]"}}
@@ -129,6 +130,7 @@ func Listed() []Mutant {
 		of(ofLocalStack, deployments),
 		of(ofLocalStack, statuses),
 		of(ofLocalStack, starts),
+		of(ofValues, values),
 		of(ofApplication, applications),
 		of(ofSimulator, removals),
 		of(ofLateStories, removalsOfLeases),

@@ -41,3 +41,9 @@ var starts = []Mutant{
 	{Name: "a process that runs is dead in another time zone", File: "localstack/stack/process_ps.go", Old: `"LC_ALL=C", "TZ=UTC")`, New: `"LC_ALL=C")`},
 	{Name: "a process that runs is dead in another language", File: "localstack/stack/process_ps.go", Old: `"LC_ALL=C", "TZ=UTC")`, New: `"TZ=UTC")`},
 }
+
+// values: what a shell makes of a variable.
+var values = []Mutant{
+	{Name: "a shell splits a value at a space", File: "internal/shellvalue/shellvalue.go", Old: "%@+,=-]*$`)", New: "%@+,= -]*$`)"},
+	{Name: "a value's own quote ends it", File: "internal/shellvalue/shellvalue.go", Old: "strings.ReplaceAll(value, \"'\", `'\\''`)", New: "value"},
+}

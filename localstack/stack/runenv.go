@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/idem-go/idem-aws/internal/shellvalue"
 	"github.com/idem-go/idem-aws/internal/token"
 )
 
@@ -29,7 +30,7 @@ const (
 	variableCollector     = "COLLECTOR_URL"
 )
 
-// Variables are the KEY=value lines of an env file.
+// Variables are the KEY=value lines of an env file. A value that a shell would change is in single quotes there.
 type Variables map[string]string
 
 // ReadVariables reads an env file; one that is not there is empty. Lines without "=" and comments are ignored.
@@ -45,7 +46,7 @@ func ReadVariables(path string) (Variables, error) {
 	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
 		name, value, found := strings.Cut(lines.Text(), "=")
 		if found && !strings.HasPrefix(name, "#") {
-			variables[name] = value
+			variables[name] = shellvalue.Unquote(value)
 		}
 	}
 	return variables, nil
@@ -55,7 +56,10 @@ func ReadVariables(path string) (Variables, error) {
 func (v Variables) Write(path string) error {
 	var text bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(v)) {
-		fmt.Fprintf(&text, "%s=%s\n", name, v[name])
+		if strings.ContainsAny(v[name], "\r\n\x00") {
+			return fmt.Errorf("write %s: the value of %s is not one line", path, name)
+		}
+		fmt.Fprintf(&text, "%s=%s\n", name, shellvalue.Quote(v[name]))
 	}
 	temporary := path + ".new"
 	if err := os.WriteFile(temporary, text.Bytes(), 0o600); err != nil {
