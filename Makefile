@@ -16,7 +16,7 @@ IDEMCTL   = $(if $(STAGE),$(if $(left),$(error STAGE is set in the environment: 
 unexport GOWORK
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-fast test-whole test-unit test-race test-infra test-browser test-simulate test-e2e flakes chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak simulate planted alike mutants bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy release-check release release-binaries release-clients lint-all vulnerabilities stack
+.PHONY: help tools cdk run up down status logs invoke build test test-fast test-whole test-unit test-race test-infra test-browser test-simulate test-e2e flakes chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak simulate planted alike mutants bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy release-check release release-binaries release-clients lint-all vulnerabilities stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ help: ## list the targets
 
 tools: stack ## install the pinned tools into .local/tools
 	@$(STACK) tools
+
+cdk: stack ## print the path of the pinned CDK's command line, which it installs where it is missing (make -s prints nothing else)
+	@$(STACK) cdk
 
 run: stack ## start the stack, send example requests, serve the operator's console, follow the logs (Ctrl-C leaves the stack running): [RAW=1]
 	@$(STACK) run $(if $(RAW),--raw)

@@ -74,7 +74,7 @@ var (
 	ofQueues      = []Tests{{Packages: "./infra/stack", Run: "MessagesLive"}}
 	ofConstruct   = []Tests{{Packages: "./infra/idemconstruct", Run: "AccountOfAnEmulator"}}
 	ofLocalStack  = []Tests{{Packages: "./localstack/stack", Run: "AFailedDeployment|AStackIsUp|EveryTerminal"}}
-	ofInstalls    = []Tests{{Packages: "./localstack/emulator", Run: "AWait|Nobody"}}
+	ofInstalls    = []Tests{{Packages: "./localstack/emulator", Run: "AWait|Nobody|CDK"}}
 	ofValues      = []Tests{{Packages: "./internal/shellvalue"}}
 	ofTypeScript  = []Tests{{Packages: "./idem/client", Run: "^TestTheTypeScriptPackageKeepsTheSharedRules$/^package$"}}
 	ofPython      = []Tests{{Packages: "./idem/client", Run: "^TestThePythonPackageKeepsTheSharedRules$/^package$"}}

@@ -30,8 +30,10 @@ var letters = []Mutant{
 	{Name: "SQS drops a piece of the drift job before it is a dead letter", File: driftFile, Old: "	driftPieceRetention = (driftReceives + 1) * driftVisibility", New: "	driftPieceRetention = driftReceives * driftVisibility"},
 }
 
-// installs: what waits for another process.
+// installs: what counts as installed, and what waits for another process.
 var installs = []Mutant{
+	{Name: "a stamp alone says that a tool is installed", File: "internal/localtool/localtool.go", Old: " && t.complete(root) == nil", New: ""},
+	{Name: "a branch runs the CDK of another one", File: "localstack/emulator/cdk.go", Old: "		hash.Write(text)\n", New: ""},
 	{Name: "a tool is installed while another process installs it", File: lockFile, Old: "		waits()\n		err = waitFor(ctx, file)\n", New: "		err = nil\n"},
 	{Name: "nobody is told what an install waits for", File: lockFile, Old: "		waits()\n", New: ""},
 }

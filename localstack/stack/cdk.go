@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/idem-go/idem-aws/localstack/emulator"
 )
 
 // stackName is the CloudFormation stack's name of a local stack.
@@ -30,12 +32,16 @@ type deployment struct {
 // cdk runs the pinned CDK command line in the folder infra of the checkout that is deployed, with its output in a log file of
 // the state folder.
 func (s *Stack) cdk(ctx context.Context, environment []string, log string, arguments ...string) error {
+	program, err := emulator.CDKProgram(s.options.Root)
+	if err != nil {
+		return err
+	}
 	file, err := os.Create(logFile(s.options.State, log))
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	command := exec.CommandContext(ctx, filepath.Join(s.options.Root, "infra", "node_modules", ".bin", "cdk"), arguments...)
+	command := exec.CommandContext(ctx, program, arguments...)
 	command.Dir = filepath.Join(s.checkout(), "infra")
 	command.Env = slices.Concat(environment, quietNode)
 	command.Stdout, command.Stderr = file, file

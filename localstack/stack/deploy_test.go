@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/idem-go/idem-aws/localstack/emulator"
 	"github.com/idem-go/idem-aws/localstack/progress"
 )
 
@@ -27,11 +28,8 @@ func checkoutOf(t *testing.T) (*Stack, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, text := range map[string]string{
-		stack.infraProgram():                                        "app",
-		filepath.Join(root, "infra", "cdk.json"):                    "{}",
-		filepath.Join(root, "infra", "node_modules", ".bin", "cdk"): fakeCDK,
-	} {
+	put := func(path, text string) {
+		t.Helper()
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -39,6 +37,15 @@ func checkoutOf(t *testing.T) (*Stack, string) {
 			t.Fatal(err)
 		}
 	}
+	put(stack.infraProgram(), "app")
+	for _, name := range []string{"cdk.json", "package.json", "package-lock.json"} {
+		put(filepath.Join(root, "infra", name), "{}")
+	}
+	cdk, err := emulator.CDKProgram(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(cdk, fakeCDK)
 	return stack, filepath.Join(root, "infra")
 }
 
