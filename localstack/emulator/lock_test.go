@@ -30,8 +30,13 @@ func hammer(t *testing.T) (root string, tool Tool, installs *int, free func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	late := time.AfterFunc(lateEnough, free) // so that a wait that nobody ends does, and its test fails
+	t.Cleanup(func() { late.Stop() })
 	return root, tool, installs, free
 }
+
+// lateEnough is longer than any wait of these tests lasts.
+const lateEnough = 20 * time.Second
 
 // told calls do once a text was written to it.
 type told struct {
@@ -56,8 +61,6 @@ func TestAWaitForAnotherInstallCanBeInterrupted(t *testing.T) {
 	t.Cleanup(free)
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
-	late := time.AfterFunc(time.Minute, free) // so that a wait that is not interrupted ends, and the test fails
-	t.Cleanup(func() { late.Stop() })
 	out := &told{text: waiting, do: interrupt}
 	if err := Install(ctx, root, progress.New(out), tool); !errors.Is(err, context.Canceled) || *installs != 0 || out.do != nil {
 		t.Errorf("Install = %v after %d installs; told of the wait: %t", err, *installs, out.do == nil)
@@ -84,8 +87,8 @@ func TestAWaitForAnotherInstallEndsWithIt(t *testing.T) {
 			if done {
 				want = 0
 			}
-			if err := Install(t.Context(), root, progress.New(out), tool); err != nil || *installs != want || !tool.Installed(root) {
-				t.Errorf("Install = %v after %d installs, want %d", err, *installs, want)
+			if err := Install(t.Context(), root, progress.New(out), tool); err != nil || *installs != want || !tool.Installed(root) || out.do != nil {
+				t.Errorf("Install = %v after %d installs, want %d; told of the wait: %t", err, *installs, want, out.do == nil)
 			}
 		})
 	}
