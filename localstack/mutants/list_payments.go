@@ -91,6 +91,10 @@ var middles = []Mutant{
 // restores: what a restore leaves to be compared.
 var restores = []Mutant{
 	{Name: "a restore switches native TTL on before its tables are compared", File: "idem/operator/awsctl/restore.go", Old: "		if !expiry {\n			continue\n		}\n", New: ""},
+	{Name: "a restore keeps up to when an earlier loss reached", File: "idem/operator/awsctl/loss.go", Old: "attribute_not_exists(#at) OR #at < :made", New: "attribute_not_exists(#at) OR #at < :made AND #at > :made"},
+	{Name: "a restore lost nothing where nothing was lost before", File: "idem/operator/awsctl/loss.go", Old: "	if !restored {\n", New: "	if true {\n"},
+	{Name: "a table that was prepared lost something", File: "idem/operator/awsctl/loss.go", Old: "	if !restored {\n", New: "	if false {\n"},
+	{Name: "a restore that is repeated forgets what was set in its table", File: "idem/operator/awsctl/loss.go", Old: "#at < :made", New: "#at <> :made"},
 }
 
 // balances: what an account is corrected by.
