@@ -33,13 +33,13 @@ func (w *world) plant(at time.Time, status payments.Status) {
 	}
 	pk, _ := payments.EntryOf(payments.EntryPayment, tenantA, operation)
 	p.ID = pk[len("payment#"+tenantA+"/"):]
+	if status == payments.StatusSucceeded {
+		p.ProviderReference = w.charge("/charges", string(p.Message), payment("card_ok"))
+	}
 	put, err := payments.Items(w.payments, table.LedgerShards)(payments.InsertPayment{Payment: p})
 	w.ok(err)
 	_, err = w.client.PutItem(w.Context(), &dynamodb.PutItemInput{TableName: &w.payments, Item: put.Put.Item})
 	w.ok(err)
-	if status == payments.StatusSucceeded {
-		w.charge("/charges", string(p.Message), payment("card_ok"))
-	}
 }
 
 // Every row of a window is compared exactly once, whatever hour, day, shard or page it falls on, and so is every object.
