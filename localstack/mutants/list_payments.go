@@ -65,6 +65,9 @@ var resources = []Mutant{
 // losses: what a restore has lost.
 var losses = []Mutant{
 	{Name: "a success without the provider's reference is whole", File: "functions/internal/drift/effect.go", Old: "	case reference == \"\" && e ==", New: "	case false && e =="},
+	{Name: "whose payout was not made may lose the money unseen", File: "functions/internal/drift/classify.go", Old: "	case unmade && c.entry.Counted && !c.entry.GivenBack:\n", New: "	case false:\n"},
+	{Name: "whose payout was made may have the money back unseen", File: "functions/internal/drift/classify.go", Old: "	case !unmade && c.entry.GivenBack:\n", New: "	case false:\n"},
+	{Name: "a payout of a release without totals keeps its funds", File: "functions/internal/drift/classify.go", Old: "	case unmade && c.entry.Counted && !c.entry.GivenBack:\n", New: "	case unmade && !c.entry.GivenBack:\n"},
 	{Name: "what a loss has taken is old enough to have expired", File: "functions/internal/drift/untraced.go", Old: "|| o.CreatedAt.Before(r.rules.lost)) {", New: "|| o.CreatedAt.Before(r.rules.lost) && false) {"},
 	{Name: "what is compared late is old enough to have expired", File: "functions/internal/drift/untraced.go", Old: "(!r.again || ", New: "(!r.again && false || "},
 	{Name: "a redriven charge has no row", File: "functions/internal/drift/untraced.go", Old: "const olderRows = WindowMax\n", New: "const olderRows = 0\n"},

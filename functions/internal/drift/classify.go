@@ -64,10 +64,29 @@ func (r rules) classify(s story) verdict {
 		c.rowAgainstProvider(e)
 	}
 	c.strays()
+	c.funds()
 	if s.entry.Refunded > s.entry.Amount {
 		c.drift(Duplicate, s.row(), Side{What: "refunds of it", State: "reserved", Amount: s.entry.Refunded, Currency: s.entry.Currency})
 	}
 	return c.verdict
+}
+
+// funds: a payout's debit is given back exactly where the payout was not made. A row that a person ended may say otherwise, and no total of
+// its account would differ. A row without the mark of its debit is of a release that kept none.
+func (c *classification) funds() {
+	if c.entry.Kind != payments.EntryPayout {
+		return
+	}
+	unmade := c.entry.Status == payments.StatusFailed || c.entry.Status == payments.StatusDeclined
+	side := Side{What: "funds", State: "kept", Amount: c.entry.Amount, Currency: c.entry.Currency}
+	switch {
+	case unmade && c.entry.Counted && !c.entry.GivenBack:
+	case !unmade && c.entry.GivenBack:
+		side.State = "given back"
+	default:
+		return
+	}
+	c.drift(StateDiffers, c.row(), side)
 }
 
 func (c *classification) drift(kind Kind, sides ...Side) {

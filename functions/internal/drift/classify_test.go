@@ -129,6 +129,10 @@ func drawStory(t *rapid.T) story {
 	if end.record.Final() {
 		s.record.doneAt = created
 	}
+	if kind == payments.EntryPayout && !rapid.Bool().Draw(t, "of a release without totals") { // as InsertPayout and FinishPayout mark it
+		s.entry.Counted = true
+		s.entry.GivenBack = end.row == payments.StatusFailed || end.row == payments.StatusDeclined
+	}
 	s.expire(t, age)
 	return s
 }
@@ -291,6 +295,18 @@ var accidents = []struct {
 		s.entry.ProviderReference = ""
 		return s.entry.Status == payments.StatusSucceeded
 	}},
+	{"funds that are not given back", StateDiffers, func(s *story) bool {
+		unmade := s.entry.GivenBack
+		s.entry.GivenBack = false
+		return unmade
+	}},
+	{"funds that are given back beside what is paid out", StateDiffers, func(s *story) bool {
+		if s.entry.Kind != payments.EntryPayout || s.entry.Status != payments.StatusSucceeded && s.entry.Status != payments.StatusPending {
+			return false
+		}
+		s.entry.GivenBack = true
+		return true
+	}},
 	{"the row stays behind", StateDiffers, func(s *story) bool {
 		m, _ := s.last()
 		if m == nil || s.entry.Status == payments.StatusPending || !s.ended() {
@@ -348,6 +364,32 @@ var accidents = []struct {
 		s.entry.Refunded = s.entry.Amount + 1
 		return true
 	}},
+}
+
+// A payout's debit is given back exactly where it was not made: a row that a person ended may say otherwise, and no total differs by that.
+func TestThePayoutsFunds(t *testing.T) {
+	for _, c := range []struct {
+		status             payments.Status
+		counted, givenBack bool
+		drifts             bool
+	}{
+		{payments.StatusPending, true, false, false}, {payments.StatusPending, true, true, true},
+		{payments.StatusSucceeded, true, false, false}, {payments.StatusSucceeded, true, true, true},
+		{payments.StatusFailed, true, true, false}, {payments.StatusFailed, true, false, true},
+		{payments.StatusDeclined, true, true, false}, {payments.StatusDeclined, true, false, true},
+		// of a release without totals
+		{payments.StatusSucceeded, false, false, false}, {payments.StatusFailed, false, false, false}, {payments.StatusDeclined, false, false, false},
+		// its debit was torn off, and its end is a later release's
+		{payments.StatusFailed, false, true, false},
+	} {
+		k := classification{rules: testRules, story: story{entry: payments.Entry{
+			Kind: payments.EntryPayout, ID: "x_1", Status: c.status, Counted: c.counted, GivenBack: c.givenBack, Amount: 1999, Currency: "EUR",
+		}}}
+		k.funds()
+		if got := len(k.drifts) == 1 && k.drifts[0].Kind == StateDiffers; got != c.drifts {
+			t.Errorf("%+v: %+v", c, k.drifts)
+		}
+	}
 }
 
 // Where an entry stands is told by the furthest of its messages.

@@ -43,8 +43,8 @@ func Kinds() []Kind {
 
 // Side is one of what was compared, as it stands where it is.
 type Side struct {
-	// What it is: payment, refund, payout, message, record, or the provider's charge, legacy_charge, refund, screening, release,
-	// payout, legacy_payout, which are marked by "provider ".
+	// What it is: payment, refund, payout, message, record, the funds of a payout, or the provider's charge, legacy_charge, refund, screening,
+	// release, payout, legacy_payout, which are marked by "provider ".
 	What string `json:"what"`
 	// ID is a row's, a message's, an operation's (of a record) or an object's.
 	ID string `json:"id,omitempty"`
