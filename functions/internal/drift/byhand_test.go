@@ -10,6 +10,8 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/drift"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -54,4 +56,24 @@ func TestAPayoutThatWasEndedByHandWithAnotherMark(t *testing.T) {
 	w.drifts(w.check())
 	w.set(w.payments, "pk", paid, "gvb", 1)
 	w.drifts(w.check(), drift.StateDiffers)
+}
+
+// A message that was given up is closed when a person comes to it. Its record, which had failed when it was given up, may have expired by
+// then.
+func TestAMessageThatIsClosedAfterItsRecordHasExpired(t *testing.T) {
+	w := newWorld(t)
+	w.faults(provider.Rule{On: provider.Charge, Source: "card_busy", Fault: provider.RateLimit})
+	m := w.pay("card_busy")
+	w.drain(time.Hour)
+	w.drifts(w.check())
+	w.clock.Advance(30 * time.Hour)
+	w.removeRecord(m)
+	w.drifts(w.check())
+	id := m.Operation.Message(1)
+	dead, err := w.store.Message(w.Context(), id)
+	w.ok(err)
+	w.ok(w.operator.Close(w.Context(), id, outbox.Seen{Revision: dead.Revision}))
+	w.drifts(w.check())
+	w.set(w.tables.Outbox, schema.MessageID, string(id), schema.SettledBy, "w") // by a worker, who writes the record's end beside it
+	w.drifts(w.check(), drift.RecordMessageDiffers)
 }

@@ -168,11 +168,14 @@ func (c *classification) recordAgainstMessage() {
 }
 
 func (c *classification) recordMayBeGone(m *storage.Message) bool {
+	gaveUp := c.entry.Status == payments.StatusFailed && !c.now.Before(c.entry.CreatedAt.Add(m.Retention))
 	switch m.State {
-	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled:
+	case storage.MessageDelivered, storage.MessageDeclined:
 		return !c.now.Before(m.DoneAt.Add(m.Retention))
+	case storage.MessageCancelled: // a person may have closed one that was given up before
+		return !c.now.Before(m.DoneAt.Add(m.Retention)) || gaveUp && m.SettledBy == storage.SettledByOperator
 	case storage.MessageDead: // given up and answered: its record goes, it stays
-		return c.entry.Status == payments.StatusFailed && !c.now.Before(c.entry.CreatedAt.Add(m.Retention))
+		return gaveUp
 	case storage.MessagePending, storage.MessageClaimed, storage.MessageEvidenced, storage.MessageUnknown:
 	}
 	return false
