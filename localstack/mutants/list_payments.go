@@ -65,6 +65,11 @@ var resources = []Mutant{
 // losses: what a restore has lost.
 var losses = []Mutant{
 	{Name: "a success without the provider's reference is whole", File: "functions/internal/drift/effect.go", Old: "	case reference == \"\" && e ==", New: "	case false && e =="},
+	{Name: "a hold that was released by hand must have its object", File: "functions/internal/drift/effect.go", Old: " && byHand(m) && !c.holds():", New: " && false:"},
+	{Name: "a hold that stands is released by a word", File: "functions/internal/drift/effect.go", Old: " && byHand(m) && !c.holds():", New: " && byHand(m):"},
+	{Name: "a hold is released twice", File: "functions/internal/drift/effect.go", Old: " || len(only(c.made(own), object.succeeded)) > 0 {", New: " {"},
+	{Name: "any operation that has failed may lack what follows", File: "functions/internal/drift/classify.go", Old: "		return c.record.erased\n", New: "		return c.record.state == storage.StateFailed\n"},
+	{Name: "a row that nobody ends waits unseen", File: "functions/internal/drift/classify.go", Old: " && c.cutShort(m) && !c.final() {", New: " && false {"},
 	{Name: "a record outlives the closing of its message", File: "functions/internal/drift/classify.go", Old: " || gaveUp && m.SettledBy == storage.SettledByOperator", New: ""},
 	{Name: "a record that goes with its worker's message may be gone", File: "functions/internal/drift/classify.go", Old: "gaveUp && m.SettledBy == storage.SettledByOperator", New: "gaveUp"},
 	{Name: "whose payout was not made may lose the money unseen", File: "functions/internal/drift/classify.go", Old: "	case unmade && c.entry.Counted && !c.entry.GivenBack:\n", New: "	case false:\n"},

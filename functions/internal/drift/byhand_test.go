@@ -10,6 +10,7 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/drift"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/localstack/provider"
@@ -75,5 +76,62 @@ func TestAMessageThatIsClosedAfterItsRecordHasExpired(t *testing.T) {
 	w.ok(w.operator.Close(w.Context(), id, outbox.Seen{Revision: dead.Revision}))
 	w.drifts(w.check())
 	w.set(w.tables.Outbox, schema.MessageID, string(id), schema.SettledBy, "w") // by a worker, who writes the record's end beside it
+	w.drifts(w.check(), drift.RecordMessageDiffers)
+}
+
+// docs/recovery.md "Where the hold was released by hand": there is no object under the key of the release, and maybe one under another. What a
+// person has ended so is no drift, unless the provider shows the hold as standing.
+func TestAHoldThatWasReleasedByHand(t *testing.T) {
+	for name, released := range map[string]bool{"at the provider": true, "by a word alone": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.faults(provider.Rule{On: provider.Payout, Fault: provider.Decline}, provider.Rule{On: provider.Release, Fault: provider.RateLimit})
+			w.payOut("iban_ok")
+			w.drain(time.Hour)
+			w.faults()
+			screened, err := w.provider.Screenings(w.Context())
+			w.ok(err)
+			operation, _, err := idem.MessageID(screened[0].Key).Operation()
+			w.ok(err)
+			id := operation.Message(3)
+			dead, err := w.store.Message(w.Context(), id)
+			w.ok(err)
+			if released {
+				w.charge("/screenings/"+screened[0].ID+"/releases", "", `{"amount":500,"currency":"EUR","reference":"`+screened[0].Reference+`"}`)
+			}
+			decision, err := w.operator.Settle(w.Context(), id, outbox.Seen{Revision: dead.Revision}, outbox.Delivered{Reference: "ticket 17"})
+			if w.ok(err); decision != outbox.DecisionSettled {
+				t.Fatal(decision)
+			}
+			if !released {
+				w.drifts(w.check(), drift.MissingThere)
+				return
+			}
+			w.drifts(w.check())
+			w.clock.Advance(50 * time.Hour)
+			for n := range 3 { // as TTL does
+				w.remove(w.tables.Outbox, schema.MessageID, string(operation.Message(n+1)))
+			}
+			w.remove(w.tables.Idempotency, schema.RecordKey, made{Operation: operation}.record())
+			w.drifts(w.check())
+			w.charge("/payouts", "", `{"amount":500,"currency":"EUR","destination":"iban_ok","reference":"`+screened[0].Reference+`"}`)
+			w.drifts(w.check(), drift.MissingHere) // nobody asked for that
+		})
+	}
+}
+
+// docs/recovery.md "End a row by hand", of a tenant whose keys are erased: a person says what became of the message, the operation fails, and
+// nothing follows.
+func TestWhatNobodyCanOpenAndAPersonHasEnded(t *testing.T) {
+	w := newWorld(t)
+	paid := w.pay("card_ok")
+	erase := func(record string) {
+		w.set(w.tables.Idempotency, schema.RecordKey, record, schema.State, "failed")
+		w.set(w.tables.Idempotency, schema.RecordKey, record, schema.LastError, "idempotency_response_erased")
+	}
+	erase(paid.record())
+	w.drifts(w.check())
+	w.set(w.tables.Outbox, schema.MessageID, string(paid.Operation.Message(1)), schema.State, "unknown")
+	w.setRow(paid, "st", "pending") // the message has not ended, so that nobody may have said so
 	w.drifts(w.check(), drift.RecordMessageDiffers)
 }

@@ -114,7 +114,7 @@ func (c *classification) chain() {
 	missing := slices.Index(c.messages[:max(n, 1)], nil) + 1
 	switch {
 	case missing > 0:
-	case c.continues(m, n):
+	case c.continues(m, n) && !c.cutShort(m):
 		missing = n + 1
 	default:
 		return
@@ -124,6 +124,18 @@ func (c *classification) chain() {
 		return
 	}
 	c.drift(RecordMessageDiffers, c.row(), c.message(missing), c.recordSide())
+}
+
+// cutShort says that a person ended the operation with the message because nobody can open it any more (docs/recovery.md "End a row by
+// hand"). What would follow it can't be written then. Its record says so, and may have expired since.
+func (c *classification) cutShort(m *storage.Message) bool {
+	switch {
+	case m.State != storage.MessageDelivered && m.State != storage.MessageDeclined:
+		return false
+	case c.record != nil:
+		return c.record.erased
+	}
+	return c.final() && m.SettledBy == storage.SettledByOperator && !c.now.Before(m.DoneAt.Add(m.Retention))
 }
 
 // stand says where the entry stands by the furthest of its messages.
@@ -162,7 +174,7 @@ func (c *classification) recordAgainstMessage() {
 		c.drift(RecordMessageDiffers, c.recordSide(), c.message(n))
 		return
 	}
-	if !c.agree(c.record.state, m, n) {
+	if !c.cutShort(m) && !c.agree(c.record.state, m, n) {
 		c.drift(RecordMessageDiffers, c.recordSide(), c.message(n))
 	}
 }
@@ -210,6 +222,9 @@ func agreeUndone(r storage.State, m *storage.Message) bool {
 // rowAgainstMessage: the row ends in the transaction that ends its chain.
 func (c *classification) rowAgainstMessage() {
 	m, n := c.last()
+	if m != nil && c.continues(m, n) && c.cutShort(m) && !c.final() { // no worker ends it: a person does
+		c.drift(StateDiffers, c.row(), c.message(n))
+	}
 	if m == nil || c.continues(m, n) {
 		return
 	}

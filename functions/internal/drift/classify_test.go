@@ -366,32 +366,6 @@ var accidents = []struct {
 	}},
 }
 
-// A payout's debit is given back exactly where it was not made: a row that a person ended may say otherwise, and no total differs by that.
-func TestThePayoutsFunds(t *testing.T) {
-	for _, c := range []struct {
-		status             payments.Status
-		counted, givenBack bool
-		drifts             bool
-	}{
-		{payments.StatusPending, true, false, false}, {payments.StatusPending, true, true, true},
-		{payments.StatusSucceeded, true, false, false}, {payments.StatusSucceeded, true, true, true},
-		{payments.StatusFailed, true, true, false}, {payments.StatusFailed, true, false, true},
-		{payments.StatusDeclined, true, true, false}, {payments.StatusDeclined, true, false, true},
-		// of a release without totals
-		{payments.StatusSucceeded, false, false, false}, {payments.StatusFailed, false, false, false}, {payments.StatusDeclined, false, false, false},
-		// its debit was torn off, and its end is a later release's
-		{payments.StatusFailed, false, true, false},
-	} {
-		k := classification{rules: testRules, story: story{entry: payments.Entry{
-			Kind: payments.EntryPayout, ID: "x_1", Status: c.status, Counted: c.counted, GivenBack: c.givenBack, Amount: 1999, Currency: "EUR",
-		}}}
-		k.funds()
-		if got := len(k.drifts) == 1 && k.drifts[0].Kind == StateDiffers; got != c.drifts {
-			t.Errorf("%+v: %+v", c, k.drifts)
-		}
-	}
-}
-
 // Where an entry stands is told by the furthest of its messages.
 func TestStandings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
