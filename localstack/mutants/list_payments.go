@@ -37,6 +37,7 @@ var ledgers = []Mutant{
 	{Name: "a comparison is written over a later one", File: compareFile, Old: `attrComparison + " = :seenComparison"`, New: `attrComparison + " <> :zero AND :seenComparison <> :zero"`},
 	{Name: "a comparison forgets what it has corrected of an account that does not collect", File: compareFile, Old: "	if a.Collects() {\n		set += ", New: "	if !a.Collects() {\n		values[\":folded\"], values[\":transfers\"] = num(a.Folded.Amount), num(a.Folded.Transfers)\n	}\n	if a.Collects() {\n		set += "},
 	{Name: "a row counts for the tenant that it was copied from", File: itemFile, Old: "	if d.str(attrKey) != pk {\n", New: "	if d.str(attrKey) != pk && false {\n"},
+	{Name: "a refund with a status that is none may be refunded again", File: itemFile, Old: "	if !s.Stored() {\n", New: "	if false {\n"},
 	{Name: "a mark of 0 gives a payout back", File: itemFile, Old: "	if there && d.num(name) != 1 {\n", New: "	if there && d.num(name) != 1 && false {\n"},
 	{Name: "a payout that was given back may be paid out", File: itemFile, Old: "	if p.GivenBack && p.Status != StatusFailed", New: "	if false && p.GivenBack && p.Status != StatusFailed"},
 	{Name: "a payout that was given back is paid out beside", File: itemFile, Old: "	*finished.Update.ConditionExpression += \" AND attribute_not_exists(\" + attrGivenBack + \")\"\n", New: ""},
@@ -65,6 +66,7 @@ var resources = []Mutant{
 // losses: what a restore has lost.
 var losses = []Mutant{
 	{Name: "a success without the provider's reference is whole", File: "functions/internal/drift/effect.go", Old: "	case reference == \"\" && e ==", New: "	case false && e =="},
+	{Name: "a status that is none drifts from nothing", File: "functions/internal/drift/classify.go", Old: "	if !c.entry.Status.Stored() {\n", New: "	if false {\n"},
 	{Name: "a hold that was released by hand must have its object", File: "functions/internal/drift/effect.go", Old: " && byHand(m) && !c.holds():", New: " && false:"},
 	{Name: "a hold that stands is released by a word", File: "functions/internal/drift/effect.go", Old: " && byHand(m) && !c.holds():", New: " && byHand(m):"},
 	{Name: "a hold is released twice", File: "functions/internal/drift/effect.go", Old: " || len(only(c.made(own), object.succeeded)) > 0 {", New: " {"},

@@ -318,6 +318,24 @@ func TestWhatCantBeReadFailsTheRun(t *testing.T) {
 	}
 }
 
+// A status that is none is a person's slip. It is named as long as the row is there, whatever is left of its operation, and fails no run.
+func TestWhatHasAStatusThatIsNoneIsNamed(t *testing.T) {
+	w := newWorld(t)
+	w.pay("card_ok")
+	paid := w.pay("card_ok")
+	w.waitUntil(begin.Add(60 * time.Hour))
+	w.removeMessage(paid)
+	w.removeRecord(paid)
+	for _, status := range []string{"succeded", "unknown", ""} {
+		w.setRow(paid, "st", status)
+		report, err := w.job().Check(w.Context(), drift.Window{From: begin, To: begin.Add(50 * time.Hour)})
+		w.ok(err)
+		if w.drifts(report, drift.StateDiffers); report.Compared.Rows != 2 || len(report.Drifts) != 1 || report.Drifts[0].Entry != paid.ID {
+			t.Errorf("%q: %+v", status, report)
+		}
+	}
+}
+
 // Without the attribute of the index, rows of older releases are not seen, and not guessed at; their objects are looked up
 // from the other side.
 func TestRowsOfOlderReleasesAreNotInTheIndex(t *testing.T) {

@@ -65,6 +65,9 @@ func (r rules) classify(s story) verdict {
 	}
 	c.strays()
 	c.funds()
+	if !c.entry.Status.Stored() {
+		c.drift(StateDiffers, c.row(), Side{What: "status", State: "none that there is"})
+	}
 	if s.entry.Refunded > s.entry.Amount {
 		c.drift(Duplicate, s.row(), Side{What: "refunds of it", State: "reserved", Amount: s.entry.Refunded, Currency: s.entry.Currency})
 	}

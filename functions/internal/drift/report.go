@@ -43,7 +43,7 @@ func Kinds() []Kind {
 
 // Side is one of what was compared, as it stands where it is.
 type Side struct {
-	// What it is: payment, refund, payout, message, record, the funds of a payout, or the provider's charge, legacy_charge, refund, screening,
+	// What it is: payment, refund, payout, message, record, the funds of a payout, a row's status, or the provider's charge, legacy_charge, refund, screening,
 	// release, payout, legacy_payout, which are marked by "provider ".
 	What string `json:"what"`
 	// ID is a row's, a message's, an operation's (of a record) or an object's.

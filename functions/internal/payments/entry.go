@@ -102,7 +102,8 @@ func EntryTenant(pk string) string {
 	return ""
 }
 
-// DecodeEntry reads a row of the payments table. It is an error for a row that is no entry.
+// DecodeEntry reads a row of the payments table. It is an error for a row that is no entry. A status that is none is read as it is, so that
+// it can be shown: see [Status.Stored].
 func DecodeEntry(it map[string]types.AttributeValue) (Entry, error) {
 	d := &decoder{item: it}
 	pk := d.str(attrKey)
