@@ -32,6 +32,8 @@ var ledgers = []Mutant{
 	{Name: "what is settled is settled again", File: itemFile, Old: `aws.String("st = :pending")`, New: `aws.String("st = :pending OR attribute_exists(st)")`},
 	{Name: "what was folded is folded again", File: collectFile, Old: "			ConditionExpression: aws.String(table.Hour + \" = :partition\"),", New: "			ConditionExpression: aws.String(table.Hour + \" = :partition OR attribute_exists(pk)\"),"},
 	{Name: "an account that collects is passed over", File: collectFile, Old: "		if after = page.LastEvaluatedKey; after == nil {\n			return found, malformed", New: "		if after = page.LastEvaluatedKey; true {\n			return found, malformed"},
+	{Name: "a transfer is folded into the account that the index names", File: collectFile, Old: " || transfer.To != a.ID || ", New: " || "},
+	{Name: "a transfer is folded into another tenant's account of its receiver's name", File: collectFile, Old: " || transfer.Tenant != a.Tenant {", New: " {"},
 	{Name: "what waits to be folded is read as it was", File: collectFile, Old: "KeysAndAttributes{ConsistentRead: aws.Bool(true)}", New: "KeysAndAttributes{ConsistentRead: aws.Bool(false)}"},
 	{Name: "a comparison adds up the first page", File: compareFile, Old: "	for pages := dynamodb.NewScanPaginator(t.Client, &in); pages.HasMorePages(); {", New: "	for pages, first := dynamodb.NewScanPaginator(t.Client, &in), true; first; first = false {"},
 	{Name: "a comparison is written over a later one", File: compareFile, Old: `attrComparison + " = :seenComparison"`, New: `attrComparison + " <> :zero AND :seenComparison <> :zero"`},
