@@ -60,6 +60,7 @@ var (
 	ofCutOvers    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "CutOver"}}
 	ofLosses      = []Tests{{Packages: "./functions/internal/drift ./functions/internal/drift/hourly", Run: "^TestWhat|Redriven|HoweverLate|Classification"}}
 	ofLosses      = []Tests{{Packages: "./functions/internal/drift ./functions/internal/drift/hourly", Run: "^TestWhat|Redriven|HoweverLate|PayoutsFunds|ByHand|HasExpired"}}
+	ofCutOvers    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "CutOver|AfterTheRefusal"}}
 	ofLosses      = []Tests{{Packages: "./functions/internal/drift ./functions/internal/drift/hourly", Run: "^TestWhat|Redriven|HoweverLate|PayoutsFunds|ByHand|HasExpired|HoldThat|CutShort|NotOurs"}}
 	ofClocks      = []Tests{{Packages: "./idem/operator/awsctl", Run: "ComesLate|ClockIsOff"}}
 	ofRestores    = []Tests{{Packages: "./idem/operator/awsctl", Run: "^TestARestore"}}

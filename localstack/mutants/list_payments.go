@@ -87,6 +87,10 @@ var losses = []Mutant{
 // cutOvers: what a person may do before anybody has said up to when data was lost.
 var cutOvers = []Mutant{
 	{Name: "a person's command is not told that records were lost", File: "functions/cmd/idemctl/main.go", Old: "	cfg.Out, cfg.Terminal, cfg.KeyTimeout", New: "	cfg.LostRecords = false\n	cfg.Out, cfg.Terminal, cfg.KeyTimeout"},
+	{Name: "a torn operation can't be made again once the refusal has ended", File: "functions/internal/payments/lost.go", Old: "		return r.LostBefore, nil\n", New: "		return before, nil\n"},
+	{Name: "a person's cut-over counts beside the table's", File: "functions/cmd/idemctl/missing.go", Old: "	case said && !cut.IsZero():\n", New: "	case false:\n"},
+	{Name: "a person's cut-over is everybody's", File: "functions/cmd/idemctl/missing.go", Old: "	case len(r.Operation) == 0:\n		return errors.New(\"--lost", New: "	case false:\n		return errors.New(\"--lost"},
+	{Name: "what is under way may be lost", File: "functions/cmd/idemctl/missing.go", Old: "	case time.Since(r.LostBefore) < lostBeforeMin:\n", New: "	case false:\n"},
 }
 
 // middles: what is made again of a chain that a loss has torn in its middle.
