@@ -54,6 +54,8 @@ var (
 	ofOperator    = []Tests{{Packages: "./idem/operator"}}
 	ofRehearsals  = []Tests{{Packages: "./idem/outbox", Run: "Rehears"}, {Packages: "./idem/operator", Run: "DryRun"}}
 	ofCommands    = []Tests{{Packages: "./idem/operator/idemctl"}}
+	ofConsole     = []Tests{{Packages: "./idem/operator/console"}}
+	ofJudgements  = []Tests{{Packages: "./functions/cmd/idemctl", Run: "^TestConsole|^TestFacts"}}
 	ofQueue       = []Tests{{Packages: "./idem/outbox/sqsqueue"}}
 	ofPayments    = []Tests{{Packages: "./functions/internal/payments", Run: "Webhook|Redirect|TestProbeJudges|SomethingElse|AnotherKey"}}
 	ofBalances    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "Account|APayment|TheLastMessageSays"}}
@@ -121,6 +123,8 @@ func Listed() []Mutant {
 		of(ofOperator, desks),
 		of(ofRehearsals, rehearsals),
 		of(ofCommands, lines),
+		of(ofConsole, consoles),
+		of(ofJudgements, judgements),
 		of(ofStore, wires),
 		of(ofQueue, holds),
 		of(ofPayments, acknowledgements),

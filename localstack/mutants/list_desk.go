@@ -43,4 +43,18 @@ var rehearsals = []Mutant{
 	{Name: "a rehearsal forgets the message behind", File: rehearseFile, Old: "		if next != nil {\n", New: "		if false && next != nil {\n"},
 	{Name: "a rehearsal is written", File: "idem/outbox/delivery.go", Old: "x.rehearsing != nil && action.Do == protocol.Send {", New: "x.rehearsing != nil && false {"},
 	{Name: "a rehearsal is told of", File: "idem/outbox/decision.go", Old: "	if x.rehearsing != nil {\n", New: "	if false && x.rehearsing != nil {\n"},
+const consoleEvidence = "idem/operator/console/evidence.go"
+
+// consoles: what a person settles from a page.
+var consoles = []Mutant{
+	{Name: "a card settles by its reference alone", File: consoleEvidence, Old: "a.Outcome, a.Reference, a.Evidence = one.Outcome, one.Reference, one.Evidence", New: "a.Outcome, a.Reference = one.Outcome, one.Reference"},
+	{Name: "a card settles what it proves nothing of", File: consoleEvidence, Old: " && o.Doubt == \"\"", New: ""},
+	{Name: "a card settles without its bytes", File: consoleEvidence, Old: " && len(o.Evidence) > 0", New: ""},
+	{Name: "a card settles another message", File: consoleEvidence, Old: " || a.message() != one.Message:", New: ":"},
+}
+
+// judgements: what the provider's list proves.
+var judgements = []Mutant{
+	{Name: "an object is offered as evidence whatever a probe takes it for", File: "functions/cmd/idemctl/console.go", Old: "		shown.Doubt = strings.TrimPrefix(judged.Doubt.Error(), \"payments: \")\n", New: "		shown.Outcome = \"delivered\"\n"},
+	{Name: "an object is offered without its bytes", File: "functions/cmd/idemctl/console.go", Old: ", Evidence: judged.Bytes,", New: ","},
 }

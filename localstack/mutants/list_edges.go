@@ -447,8 +447,10 @@ var holds = []Mutant{
 var acknowledgements = []Mutant{
 	{Name: "a probe goes where a redirect leads", File: "functions/internal/payments/provider.go", Old: "lookUp: &http.Client{Transport: reused, CheckRedirect: call.NoRedirects}", New: "lookUp: &http.Client{Transport: reused}"},
 	{Name: "a webhook about a message that is gone is done with", File: "functions/internal/payments/webhook.go", Old: "		return errOrphan\n	}\n	h.cfg", New: "		return nil\n	}\n	h.cfg"},
-	{Name: "beside another key's object one without a key is the message's", File: "functions/internal/payments/lookup.go", Old: " || foreign != nil && o.Key == nil", New: ""},
-	{Name: "a probe takes another key's object", File: "functions/internal/payments/lookup.go", Old: "		if err == nil {\n			err = o.under(key)\n		}\n", New: "		_ = o\n"},
+	{Name: "beside another key's object one without a key is the message's", File: "functions/internal/payments/lookup.go", Old: "	case !byKey && o.Key == nil:", New: "	case false:"},
+	{Name: "a probe takes another key's object", File: "functions/internal/payments/lookup.go", Old: "	case o.under(key) != nil:", New: "	case false:"},
+	{Name: "what another key's object stands beside was listed by the key", File: "functions/internal/payments/lookup.go", Old: "		return err != nil || o.under(key) != nil\n", New: "		_ = o\n		return err != nil\n"},
+	{Name: "a decline is an end whatever else is open", File: "functions/internal/payments/lookup.go", Old: "judged[i].declined() && !alone", New: "judged[i].declined() && false && !alone"},
 	{Name: "a 2xx is a success, whatever its object says", File: "functions/internal/payments/provider.go", Old: " Check: agrees(m.ID),", New: ""},
 	{Name: "a lost operation is made of another key's object", File: "functions/internal/payments/shown.go", Old: "if o.Key != \"\" && o.Key != operation.Message(n) {", New: "if false && o.Key != operation.Message(n) {"},
 }

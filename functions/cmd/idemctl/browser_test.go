@@ -18,7 +18,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 	"github.com/idem-go/idem-aws/internal/localtool"
 	"github.com/idem-go/idem-aws/internal/screenshot"
@@ -169,16 +168,6 @@ func (s *screen) looks(scheme string, width, height int64) {
 	}
 	_, err := chromedp.Run(s.ctx, chromedp.EmulateViewport(width, height))
 	s.ok(err)
-}
-
-// lost leaves a charge that the provider has made, and whose answer was lost: its endpoint takes no keys, so that nobody asks
-// a second time.
-func (d *desk) lost(key string) idem.OperationID {
-	d.Helper()
-	d.faults(provider.Rule{On: provider.LegacyCharge, Fault: provider.DropAfter, Times: 1})
-	id := d.pay(key, "legacy_ok")
-	d.deliver(id.Message(1))
-	return id
 }
 
 // A payment that nobody knows the outcome of is found, understood, and resolved, by what the provider shows, with five clicks and one

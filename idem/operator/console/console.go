@@ -53,6 +53,7 @@ type Console struct {
 	token    string
 	sessions sessions
 	plans    plans
+	objects  objects
 	drift    comparison
 	handler  http.Handler
 	// busy bounds the requests that ask the desk at once.
@@ -67,6 +68,7 @@ const (
 	sessionsMax  = 32
 	sessionAge   = 12 * time.Hour
 	plansMax     = 200
+	objectsMax   = 200
 	planAge      = 15 * time.Minute
 	formBytesMax = 64 << 10
 	pageRows     = 25

@@ -75,6 +75,9 @@ func (c *Console) change(a asked, of action, dry bool) operator.Change {
 // planChange tries a change without writing, and shows what it would do.
 func (c *Console) planChange(w http.ResponseWriter, r *http.Request) error {
 	a, err := askedIn(r.PostForm)
+	if err == nil {
+		a, err = c.byObject(a)
+	}
 	if err != nil {
 		return err
 	}

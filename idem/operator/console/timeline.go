@@ -265,7 +265,11 @@ func (t *timeline) provider(objects []Object, lane int) {
 		if o.At.IsZero() {
 			t.Missing = append(t.Missing, "The provider does not say when it made "+o.Reference+".")
 		}
-		t.add(o.At, lane, toneOfOutcome(o.Outcome), "Provider made "+o.Reference, o.Outcome)
+		proves := o.Outcome
+		if o.Doubt != "" {
+			proves = "it settles nothing"
+		}
+		t.add(o.At, lane, toneOfOutcome(o.Outcome), "Provider made "+o.Reference, proves)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/operator/console"
+	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 	"github.com/idem-go/idem-aws/idem/telemetry/trace"
@@ -109,8 +110,8 @@ func TestOperationPage(t *testing.T) {
 	w.known = told{
 		Name: "payment pay_1", Fields: []console.Field{{Name: "Amount", Value: "1999 EUR"}},
 		Objects: []console.Object{
-			{Message: id.Message(1), Reference: "ch_1", Outcome: "delivered", At: noon.Add(1500 * time.Millisecond), Fields: []console.Field{{Name: "Status", Value: "succeeded"}}},
-			{Message: id.Message(2), Reference: "ch_2", Outcome: "delivered"},
+			{Message: id.Message(1), Reference: "ch_1", Outcome: "delivered", At: noon.Add(1500 * time.Millisecond), Evidence: []byte(secret), Fields: []console.Field{{Name: "Status", Value: "succeeded"}}},
+			{Message: id.Message(2), Reference: "ch_2", Outcome: "delivered", Evidence: []byte(secret)},
 		},
 		Unasked: map[idem.MessageID]string{id.Message(2): "no route"},
 	}
@@ -122,10 +123,11 @@ func TestOperationPage(t *testing.T) {
 		"Message 1: who settled it", "resolve",
 		"from 2026-11-21 12:02:12 UTC (57 min 48 s ago) on")
 	// What the provider shows settles the message that is open, with its reference, and not the one that has ended.
-	form := b.link(page, "/change?action=resolve&amp;outcome=delivered")
-	if form.Get("subject") != string(id.Message(2)) || form.Get("reference") != "ch_2" || strings.Count(page, "Resolve with this as evidence") != 1 {
+	form := b.link(page, "/change?action=resolve&amp;object=")
+	if form.Get("subject") != string(id.Message(2)) || strings.Count(page, "Resolve with this as evidence") != 1 {
 		t.Errorf("%v", form)
 	}
+	b.shows(b.get(http.StatusOK, "/change?"+form.Encode()), "ch_2", "delivered", "the object as it was shown, 9 bytes")
 	if by := b.get(http.StatusOK, "/operation/"+string(id.Message(2))); !strings.Contains(by, string(id)) {
 		t.Error("not found by its message")
 	}
@@ -144,22 +146,46 @@ func TestOperationPage(t *testing.T) {
 }
 
 // Two objects may have one reference, such as a charge and its refund: a card settles the message whose key it was made under, by what it
-// proves, and no other one.
+// proves, and no other one. Without the object's bytes, or where it is doubted, a card settles nothing.
 func TestACardSettlesItsOwnMessage(t *testing.T) {
 	w := newWorld(t)
 	detached := func(m *storage.Message) { dead(m); m.Detached = true }
 	id := w.operation(completed, delivered, detached, detached)
-	w.known = told{Objects: []console.Object{
-		{Message: id.Message(1), Reference: "42", Outcome: "declined"}, {Message: id.Message(2), Reference: "42", Outcome: "delivered"},
-		{Message: id.Message(3), Reference: "42"}, {Message: id.Message(3), Reference: "42", Outcome: "declined"},
-	}}
-	cards := strings.Split(w.served().get(http.StatusOK, "/operation/"+string(id)), `<div class="card">`)[1:5]
-	for i, want := range []string{"", "outcome=delivered&amp;reference=42&amp;seen=dead", "", "outcome=declined&amp;reference=42&amp;seen=dead"} {
-		button := strings.Contains(cards[i], "Resolve with this as evidence")
-		if button != (want != "") || !strings.Contains(cards[i], want) || button && !strings.Contains(cards[i], "subject="+string(id.Message(min(i+1, 3)))) {
-			t.Errorf("card %d, want %q: %s", i, want, cards[i])
+	evidence := []byte(secret)
+	objects := []struct {
+		console.Object
+		settles bool
+	}{
+		{console.Object{Message: id.Message(1), Reference: "42", Outcome: "declined", Evidence: evidence}, false},
+		{console.Object{Message: id.Message(2), Reference: "42", Outcome: "delivered", Evidence: evidence}, true},
+		{console.Object{Message: id.Message(3), Reference: "42", Evidence: evidence}, false},
+		{console.Object{Message: id.Message(3), Reference: "42", Outcome: "declined", Evidence: evidence}, true},
+		{console.Object{Message: id.Message(3), Outcome: "declined", Evidence: evidence}, true},
+		{console.Object{Message: id.Message(3), Reference: "42", Outcome: "delivered"}, false},
+		{console.Object{Message: id.Message(3), Outcome: "delivered", Evidence: evidence}, false},
+		{console.Object{Message: id.Message(3), Reference: "42", Outcome: "delivered", Evidence: evidence, Doubt: "it is another's"}, false},
+		{console.Object{Message: id.Message(3), Reference: "42", Outcome: "delivered", Evidence: make([]byte, outbox.EvidenceBytesMax+1)}, false},
+		{console.Object{Message: id.Message(3), Reference: "42", Outcome: "succeeded", Evidence: evidence}, false},
+	}
+	known := told{}
+	for _, o := range objects {
+		known.Objects = append(known.Objects, o.Object)
+	}
+	w.known = known
+	b := w.served()
+	cards := strings.Split(b.get(http.StatusOK, "/operation/"+string(id)), `<div class="card">`)[1 : len(objects)+1]
+	for i, o := range objects {
+		if button := strings.Contains(cards[i], "Resolve with this as evidence"); button != o.settles {
+			t.Errorf("card %d settles %t, want %t: %s", i, button, o.settles, cards[i])
+		} else if button {
+			form := b.link(cards[i], "/change?action=resolve")
+			page := b.get(http.StatusOK, "/change?"+form.Encode())
+			if form.Get("subject") != string(o.Message) || !strings.HasPrefix(form.Get("seen"), "dead.") || !strings.Contains(page, "<dd>"+o.Outcome+"</dd>") || strings.Contains(page, "42") != (o.Reference != "") {
+				t.Errorf("card %d leads to %v: %s", i, form, page)
+			}
 		}
 	}
+	b.shows(cards[7], "It settles nothing: it is another&#39;s.", "Listed under the key of")
 }
 
 // A dead message has its page after native TTL has removed the record and the messages before it, and keeps its number there.

@@ -215,12 +215,10 @@ func (c *Console) pageOf(story operator.Story) operationPage {
 func (c *Console) settleLink(steps []operator.Step, seen map[string]operator.Seen, o Object) string {
 	subject := string(o.Message)
 	resolvable := slices.ContainsFunc(steps, func(s operator.Step) bool { return s.Subject == subject && s.Action == "resolve" })
-	if !c.writes() || !resolvable || o.Outcome == "" {
+	if !c.writes() || !resolvable || !o.settles() {
 		return ""
 	}
-	return changeLink(url.Values{
-		"action": {"resolve"}, "subject": {subject}, "seen": {string(seen[subject])}, "outcome": {o.Outcome}, "reference": {o.Reference},
-	})
+	return changeLink(url.Values{"action": {"resolve"}, "subject": {subject}, "seen": {string(seen[subject])}, "object": {c.objects.add(o)}})
 }
 
 func changeLink(values url.Values) string { return "/change?" + values.Encode() }

@@ -55,6 +55,8 @@ type world struct {
 	known any
 	// settled counts how often evidence was settled.
 	settled atomic.Int64
+	// by is what evidence was last settled by.
+	by atomic.Value
 }
 
 // opening is a store with the tenants' keys.
@@ -79,6 +81,7 @@ func newWorld(t *testing.T) *world {
 		},
 		Settle: func(_ storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 			w.settled.Add(1)
+			w.by.Store(o)
 			return outbox.Settlement{Response: idem.Response{Status: map[string]int{"delivered": 201, "declined": 402}[o.Name()]}}, nil
 		},
 	})
