@@ -181,6 +181,12 @@ func keptBy(m storage.Message) (kept []string) {
 // Inspect tells the story of an operation, by its id or that of one of its messages; by a scope, see
 // [Desk.InspectScope]. [ErrNotFound] where nothing is left of it.
 func (d *Desk) Inspect(ctx context.Context, id string) (Story, error) {
+	return d.InspectOf(ctx, "", id)
+}
+
+// InspectOf is [Desk.Inspect] of an operation of which somebody knows whose it is, such as the application by what the operation has made.
+// It tells what the application knows also where record and messages are all removed.
+func (d *Desk) InspectOf(ctx context.Context, tenant, id string) (Story, error) {
 	operation, asked := idem.OperationID(id), 0
 	if of, n, err := idem.MessageID(id).Operation(); err == nil {
 		operation, asked = of, n
@@ -193,21 +199,7 @@ func (d *Desk) Inspect(ctx context.Context, id string) (Story, error) {
 	if err != nil {
 		return Story{}, err
 	}
-	return d.story(ctx, "", operation, asked, r, loss)
-}
-
-// InspectOf is [Desk.Inspect] of an operation of which somebody knows whose it is, such as the application by what the operation has made.
-// It tells what the application knows also where record and messages are all removed.
-func (d *Desk) InspectOf(ctx context.Context, tenant string, id idem.OperationID) (Story, error) {
-	loss, err := d.Loss(ctx)
-	if err != nil {
-		return Story{}, err
-	}
-	r, err := d.record(ctx, id)
-	if err != nil {
-		return Story{}, err
-	}
-	return d.story(ctx, tenant, id, 0, r, loss)
+	return d.story(ctx, tenant, operation, asked, r, loss)
 }
 
 // InspectScope is [Desk.Inspect] for the present incarnation of a scope. The engine must have the Config.ScopeSecret of
@@ -285,7 +277,8 @@ func (d *Desk) about(ctx context.Context, id idem.OperationID, begun time.Time) 
 }
 
 // chain reads the messages of an operation that are there, in order. They are numbered without a gap; native TTL makes gaps once the
-// operation has ended, and leaves what waits for a person. The message with the number that was asked for is always looked for.
+// operation has ended, and leaves what waits for a person; a loss of data makes gaps in what has not ended. The message with the number that
+// was asked for is always looked for.
 func (d *Desk) chain(ctx context.Context, id idem.OperationID, asked int, r *storage.Record) ([]storage.Message, error) {
 	var all []storage.Message
 	for n := 1; ; n++ {
@@ -303,6 +296,9 @@ func (d *Desk) chain(ctx context.Context, id idem.OperationID, asked int, r *sto
 
 // lastNumber is the highest number that a message beyond the first gap may have; 0 where none is there.
 func (d *Desk) lastNumber(r *storage.Record, before []storage.Message) int {
+	if r != nil && torn(*r, before) { // a loss makes gaps, too
+		return outbox.ChainMax
+	}
 	// A message goes a retention and a day after its end, however long its record answers: that may have been extended.
 	if r != nil && (!r.State.Final() || d.now().Before(r.CreatedAt.Add(r.Retention))) {
 		return 0

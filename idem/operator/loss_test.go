@@ -248,7 +248,7 @@ func TestWhatTheApplicationHasIsToldWithoutRecordAndMessages(t *testing.T) {
 			_, err := w.desk.RefuseBefore(t.Context(), c.lost, because(""))
 			w.ok(err)
 		}
-		story, err := w.desk.InspectOf(t.Context(), "acme", m.OperationID)
+		story, err := w.desk.InspectOf(t.Context(), "acme", string(m.OperationID))
 		if err != nil || story.Application != "acme asked about 0 messages" || len(story.Next) != 1 || !strings.HasPrefix(story.Next[0], c.next) || story.RecordMayBeLost != !c.lost.IsZero() {
 			t.Errorf("%+v, %v", story, err)
 		}
@@ -291,7 +291,7 @@ func TestTheLogIsToldOfWhatIsNotThereAnyMore(t *testing.T) {
 	if records, messages := w.store.Expire(w.now); records != 1 || messages != 1 {
 		t.Fatalf("%d records and %d messages expire", records, messages)
 	}
-	if story, err := w.desk.InspectOf(t.Context(), "acme", m.OperationID); err != nil || len(story.Audit) != 1 || len(story.Messages) != 0 {
+	if story, err := w.desk.InspectOf(t.Context(), "acme", string(m.OperationID)); err != nil || len(story.Audit) != 1 || len(story.Messages) != 0 {
 		t.Errorf("%+v, %v", story, err)
 	}
 }

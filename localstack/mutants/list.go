@@ -124,6 +124,7 @@ func Listed() []Mutant {
 		of(ofRehearsals, rehearsals),
 		of(ofCommands, lines),
 		of(ofConsole, consoles),
+		of(ofOperator, gaps),
 		of(ofJudgements, judgements),
 		of(ofStore, wires),
 		of(ofQueue, holds),

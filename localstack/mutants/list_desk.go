@@ -58,3 +58,9 @@ var judgements = []Mutant{
 	{Name: "an object is offered as evidence whatever a probe takes it for", File: "functions/cmd/idemctl/console.go", Old: "		shown.Doubt = strings.TrimPrefix(judged.Doubt.Error(), \"payments: \")\n", New: "		shown.Outcome = \"delivered\"\n"},
 	{Name: "an object is offered without its bytes", File: "functions/cmd/idemctl/console.go", Old: ", Evidence: judged.Bytes,", New: ","},
 }
+
+// gaps: what is shown of a chain that a loss of data has torn.
+var gaps = []Mutant{
+	{Name: "a story ends at the gap that a loss made", File: "idem/operator/inspect.go", Old: "	if r != nil && torn(*r, before) {", New: "	if false {"},
+	{Name: "whose tenant is known is inspected without its number", File: "idem/operator/inspect.go", Old: "		operation, asked = of, n\n", New: "		operation, asked = of, n*0\n"},
+}

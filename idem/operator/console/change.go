@@ -250,10 +250,9 @@ func (a asked) not(of action) []string {
 
 // changePage is the form of a change.
 type changePage struct {
-	Of        action
-	Asked     asked
-	Operation string
-	Actor     string
+	Of    action
+	Asked asked
+	Actor string
 }
 
 // changeForm shows the form of a change, for what was seen.
@@ -269,7 +268,7 @@ func (c *Console) changeForm(w http.ResponseWriter, r *http.Request) error {
 	if !known {
 		return &operator.InvalidError{Field: "change", Rule: "is not one that can be made there"}
 	}
-	c.render(w, r, http.StatusOK, "change", of.Label, changePage{of, a, operationOf(a.Subject), c.cfg.Actor})
+	c.render(w, r, http.StatusOK, "change", of.Label, changePage{of, a, c.cfg.Actor})
 	return nil
 }
 

@@ -243,7 +243,7 @@ type failed struct {
 	Why string
 	// Stale is what was seen and what is there, where that is why.
 	Stale *operator.StaleError
-	// Back is the operation to look at again.
+	// Back is the operation, or the message, to look at again.
 	Back string
 }
 
@@ -254,8 +254,8 @@ func staleOf(err error) *operator.StaleError {
 }
 
 func backOf(err error) string {
-	if stale := staleOf(err); stale != nil {
-		return operationOf(stale.Subject)
+	if stale := staleOf(err); stale != nil && operationOf(stale.Subject) != "" {
+		return stale.Subject
 	}
 	return ""
 }

@@ -109,7 +109,6 @@ type planPage struct {
 	Of          action
 	Asked       asked
 	Will, Not   []string
-	Operation   string
 	Actor       string
 	Made, Again bool
 	Result      operator.Result
@@ -132,7 +131,7 @@ func (c *Console) showPlan(w http.ResponseWriter, r *http.Request) error {
 		return &pageError{http.StatusServiceUnavailable, "This change is being made. Load the page again to see what came of it."}
 	}
 	page := planPage{
-		ID: p.id, Of: p.of, Asked: p.asked, Will: p.asked.will(p.of, p.would), Not: p.asked.not(p.of), Operation: operationOf(p.asked.Subject),
+		ID: p.id, Of: p.of, Asked: p.asked, Will: p.asked.will(p.of, p.would), Not: p.asked.not(p.of),
 		Actor: c.cfg.Actor, Made: p.made, Again: r.URL.Query().Has("again"), Result: p.result, Stale: staleOf(p.err),
 	}
 	title, status := "Confirm: "+p.of.Label, http.StatusOK

@@ -205,6 +205,35 @@ func TestOperationPageOfWhatIsLeft(t *testing.T) {
 	}
 }
 
+// What stands in a queue, or in the audit log, leads to its own message: also behind a gap that a loss of data has made in its chain.
+func TestARowLeadsToItsMessageBehindAGap(t *testing.T) {
+	w := newWorld(t)
+	lost := func(m *storage.Message) { delivered(m); m.RemoveAt = noon.Add(48 * time.Hour) }
+	for _, before := range [][]func(*storage.Message){{lost}, {pending, lost}} {
+		id := w.operation(deferred, append(before, dead)...)
+		w.advance(49 * time.Hour)
+		if records, messages := w.memory.Expire(w.clock()); records != 0 || messages != 1 {
+			t.Fatalf("%d records and %d messages expire", records, messages)
+		}
+		message := string(id.Message(len(before) + 1))
+		w.ok(w.log.Begin(t.Context(), operator.Entry{ID: message, At: w.clock().Add(-time.Minute), Actor: "bob", Action: "redrive", Subject: message, Reason: "why", State: operator.EntryIntended}))
+		b := w.served()
+		for _, page := range []string{"/queue/dead", "/audit", "/"} {
+			b.shows(b.get(http.StatusOK, page), `href="/operation/`+message+`"`)
+		}
+		form := b.link(b.get(http.StatusOK, "/operation/"+message), "/change?action=redrive")
+		if form.Get("subject") != message {
+			t.Errorf("its page offers %v", form)
+		}
+		form.Set("reason", "ticket 17")
+		link := `href="/operation/` + message + `"`
+		b.shows(b.get(http.StatusOK, "/change?"+form.Encode()), link)
+		b.shows(b.get(http.StatusOK, b.post(http.StatusSeeOther, "/change", form)), link)
+		form.Set("seen", "dead.7.0000000000000000")
+		b.shows(b.post(http.StatusConflict, "/change", form), link)
+	}
+}
+
 // After a loss of data a record that is not there has not expired for certain: the page says so, and offers no close.
 func TestOperationPageOfARecordThatMayBeLost(t *testing.T) {
 	w := newWorld(t)
@@ -271,7 +300,7 @@ func TestFind(t *testing.T) {
 	b := w.served()
 	page := func(id idem.OperationID) string { return "/operation/" + string(id) }
 	for query, want := range map[string]string{
-		string(id): page(id), string(id.Message(1)): page(id), "  " + string(id) + " ": page(id), string(id)[:20]: page(id),
+		string(id): page(id), string(id.Message(1)): page(id) + ".1", "  " + string(id) + " ": page(id), string(id)[:20]: page(id),
 		string(byKey): page(byKey),
 	} {
 		res := b.do(b.request(http.MethodGet, "/find?"+url.Values{"id": {query}}.Encode(), nil))

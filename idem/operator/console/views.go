@@ -29,8 +29,8 @@ type queueOf struct {
 
 // queueRow is an entry of a queue.
 type queueRow struct {
-	ID, Operation, State, What, Tenant, Last string
-	Tone                                     tone
+	ID, State, What, Tenant, Last string
+	Tone                          tone
 	// Age counts from when it was made, and Open from the call, or the execution, whose outcome is not known.
 	Age, Open string
 	Made      time.Time
@@ -112,7 +112,7 @@ func (c *Console) readQueue(ctx context.Context, queue operator.Queue, tenant, a
 }
 
 func rowOf(l operator.Listed, now time.Time) queueRow {
-	row := queueRow{ID: l.ID(), Operation: operationOf(l.ID()), Tenant: l.Tenant}
+	row := queueRow{ID: l.ID(), Tenant: l.Tenant}
 	var open time.Time
 	switch {
 	case l.Message != nil:
@@ -182,7 +182,7 @@ func (c *Console) operation(w http.ResponseWriter, r *http.Request) error {
 // story is the story of an id. Where a tenant's name of its own has led to the operation, the address has the tenant.
 func (c *Console) story(r *http.Request, id string) (operator.Story, error) {
 	if tenant := r.URL.Query().Get("tenant"); tenant != "" {
-		return c.cfg.Desk.InspectOf(r.Context(), tenant, idem.OperationID(operationOf(id)))
+		return c.cfg.Desk.InspectOf(r.Context(), tenant, id)
 	}
 	return c.cfg.Desk.Inspect(r.Context(), id)
 }
@@ -256,7 +256,7 @@ func (c *Console) find(w http.ResponseWriter, r *http.Request) error {
 		c.render(w, r, http.StatusOK, "find", "Find", findPage{Applications: c.cfg.Find != nil})
 		return nil
 	case operationOf(id) != "":
-		http.Redirect(w, r, "/operation/"+url.PathEscape(operationOf(id)), http.StatusSeeOther)
+		http.Redirect(w, r, "/operation/"+url.PathEscape(id), http.StatusSeeOther)
 		return nil
 	case tenant != "" && c.cfg.Find != nil:
 		found, err := c.cfg.Find(r.Context(), tenant, id)

@@ -108,7 +108,7 @@ func (i *inspect) story(s *session, desk *operator.Desk) (operator.Story, error)
 		}
 		return desk.Inspect(s.ctx, whole)
 	case operationIn(i.ID) != "":
-		return desk.InspectOf(s.ctx, i.Tenant, operationIn(i.ID))
+		return desk.InspectOf(s.ctx, i.Tenant, i.ID)
 	}
 	id, err := s.app.Find(s.ctx, i.Tenant, i.ID)
 	switch {
@@ -119,7 +119,7 @@ func (i *inspect) story(s *session, desk *operator.Desk) (operator.Story, error)
 	case id == "":
 		return operator.Story{}, operator.ErrNotFound
 	}
-	return desk.InspectOf(s.ctx, i.Tenant, id)
+	return desk.InspectOf(s.ctx, i.Tenant, string(id))
 }
 
 type list struct {
