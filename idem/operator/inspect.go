@@ -32,6 +32,8 @@ type Story struct {
 	Messages []MessageView `json:"messages"`
 	// Application is what the application and its provider know.
 	Application any `json:"application,omitempty"`
+	// ApplicationError is why Application is not there, or why something is missing in it; empty where nothing is.
+	ApplicationError string `json:"application_error,omitempty"`
 	// Audit is what operators have changed about it, newest first, of the last year.
 	Audit []Entry `json:"audit"`
 	// Next says what may be done, or what is being waited for. Its times are in RFC 3339; [Story.Advice] writes them otherwise.
@@ -259,8 +261,12 @@ func (d *Desk) story(ctx context.Context, tenant string, id idem.OperationID, as
 	s.Steps = d.next(id, r, messages, lost, s.RecordMayBeLost)
 	s.Next = s.Advice(rfc3339)
 	if d.cfg.Application != nil {
-		if s.Application, err = d.cfg.Application(ctx, tenant, id, s.Messages); err != nil {
+		s.Application, err = d.cfg.Application(ctx, tenant, id, s.Messages)
+		switch {
+		case err != nil && r == nil && len(messages) == 0: // nothing else is known
 			return s, fmt.Errorf("operator: ask the application: %w", err)
+		case err != nil: // the rest of the story is worth telling
+			s.ApplicationError = err.Error()
 		}
 	}
 	return s, nil

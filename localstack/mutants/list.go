@@ -125,6 +125,7 @@ func Listed() []Mutant {
 		of(ofCommands, lines),
 		of(ofConsole, consoles),
 		of(ofOperator, gaps),
+		of(ofOperator, answers),
 		of(ofJudgements, judgements),
 		of(ofStore, wires),
 		of(ofQueue, holds),

@@ -64,3 +64,9 @@ var gaps = []Mutant{
 	{Name: "a story ends at the gap that a loss made", File: "idem/operator/inspect.go", Old: "	if r != nil && torn(*r, before) {", New: "	if false {"},
 	{Name: "whose tenant is known is inspected without its number", File: "idem/operator/inspect.go", Old: "		operation, asked = of, n\n", New: "		operation, asked = of, n*0\n"},
 }
+
+// answers: what a person is told although something could not be read.
+var answers = []Mutant{
+	{Name: "a row that can't be read hides its operation", File: "idem/operator/inspect.go", Old: "		case err != nil && r == nil && len(messages) == 0:", New: "		case err != nil:"},
+	{Name: "what the application can't read is not there", File: "idem/operator/inspect.go", Old: "			s.ApplicationError = err.Error()\n", New: "			s.ApplicationError = \"\"\n"},
+}

@@ -180,7 +180,7 @@ func TestACardSettlesItsOwnMessage(t *testing.T) {
 		} else if button {
 			form := b.link(cards[i], "/change?action=resolve")
 			page := b.get(http.StatusOK, "/change?"+form.Encode())
-			if form.Get("subject") != string(o.Message) || !strings.HasPrefix(form.Get("seen"), "dead.") || !strings.Contains(page, "<dd>"+o.Outcome+"</dd>") || strings.Contains(page, "42") != (o.Reference != "") {
+			if form.Get("subject") != string(o.Message) || !strings.HasPrefix(form.Get("seen"), "dead.") || !strings.Contains(page, "<dd>"+o.Outcome+"</dd>") || strings.Contains(page, `mono">42</dd>`) != (o.Reference != "") {
 				t.Errorf("card %d leads to %v: %s", i, form, page)
 			}
 		}
@@ -276,6 +276,27 @@ func TestOperationPageOfAProviderThatCouldNotBeAsked(t *testing.T) {
 		if want != "" && !strings.Contains(page, want) || want == "" && strings.Contains(strings.ToLower(page), nothing) || strings.Count(page, "could not be asked") != n {
 			t.Errorf("%d of 2 could not be asked about: want %q", n, want)
 		}
+	}
+}
+
+// What the application can't read is said to be, with what it can: the rest of the page is as it was.
+func TestOperationPageOfAnApplicationThatCannotReadItsRow(t *testing.T) {
+	w := newWorld(t)
+	id := w.operation(deferred, unknown)
+	path := "/operation/" + string(id)
+	w.unread = errors.New("payments: malformed attribute amt")
+	b := w.served()
+	const says = "Not all that the application knows could be read: payments: malformed attribute amt"
+	page := b.get(http.StatusOK, path)
+	b.shows(page, says, "What the provider has is not known here", "has been unknown for", "/change?action=resolve")
+	if strings.Contains(page, "tells the console nothing") || strings.Contains(page, "shows nothing") {
+		t.Errorf("the page says that there is nothing:\n%s", page)
+	}
+	w.known = told{Objects: []console.Object{{Message: id.Message(1), Reference: "ch_1"}}}
+	page = b.get(http.StatusOK, path)
+	b.shows(page, says, "ch_1")
+	if strings.Contains(page, "is not known here") {
+		t.Errorf("what is known is not:\n%s", page)
 	}
 }
 

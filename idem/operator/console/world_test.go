@@ -53,6 +53,8 @@ type world struct {
 	cfg    console.Config
 	// known is what the application knows; by default nothing.
 	known any
+	// unread is why the application does not know all.
+	unread error
 	// settled counts how often evidence was settled.
 	settled atomic.Int64
 	// by is what evidence was last settled by.
@@ -91,7 +93,7 @@ func newWorld(t *testing.T) *world {
 		Store: w.store, Engine: engine, Topics: topics, WakeUps: queue, DeadLetters: queue, Audit: w.log, Now: w.clock, Random: w.mint.Random,
 		Probes: map[string]outbox.Probe{"orders.import": func(context.Context, storage.Record) outbox.Finding { return outbox.Absent{} }},
 		Application: func(context.Context, string, idem.OperationID, []operator.MessageView) (any, error) {
-			return w.known, nil
+			return w.known, w.unread
 		},
 		Logger: slog.New(slog.DiscardHandler),
 	})

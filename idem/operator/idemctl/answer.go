@@ -47,6 +47,11 @@ func (t *table) story(s operator.Story) {
 		t.line("application")
 		t.json(s.Application)
 	}
+	if s.ApplicationError != "" {
+		for _, line := range t.sentence("application: not all that it knows could be read: " + s.ApplicationError) {
+			t.line("%s", line)
+		}
+	}
 	t.entries(s.Audit)
 	for _, next := range s.Advice(t.moment) {
 		for i, line := range t.sentence(next) {
