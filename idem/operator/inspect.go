@@ -227,7 +227,7 @@ func (d *Desk) InspectScope(ctx context.Context, scope idem.Scope) (Story, error
 
 // story is told of an operation of which there is a record or a message, or whose tenant is known. The loss was read before the record.
 func (d *Desk) story(ctx context.Context, tenant string, id idem.OperationID, asked int, r *storage.Record, loss Loss) (Story, error) {
-	s, known := Story{Operation: id, Messages: []MessageView{}}, d.knownOf(loss)
+	s, known := Story{Operation: id, Messages: []MessageView{}}, loss.Instant()
 	messages, err := d.chain(ctx, id, asked, r)
 	if err == nil && r != nil && torn(*r, messages) { // it may just have ended, or gone on: what was read before it is read again
 		if r, err = d.record(ctx, id); err == nil {

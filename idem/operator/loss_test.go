@@ -453,6 +453,17 @@ func TestALossThatTheConfigurationSaysCountsAtTheDesk(t *testing.T) {
 	w.cfg.Engine = engine
 	desk, err := operator.New(w.cfg)
 	w.ok(err)
+	for _, row := range []time.Time{{}, lost.Add(-time.Second), lost.Add(time.Second)} {
+		if !row.IsZero() { // a row is set and moved whatever is configured: only the row tells every instance
+			_, err := desk.RefuseBefore(t.Context(), row, because(""))
+			w.ok(err)
+		}
+		later := map[bool]time.Time{true: lost, false: row}[row.Before(lost)]
+		if loss, err := desk.Loss(t.Context()); err != nil || loss != (operator.Loss{RefuseBefore: row, Configured: lost}) || loss.Instant() != later || loss.ByConfiguration() != row.Before(lost) {
+			t.Errorf("with %v in the table: %+v, %v", row, loss, err)
+		}
+	}
+	lost = lost.Add(time.Second)
 	story, err := desk.Inspect(t.Context(), string(m.ID))
 	w.ok(err)
 	if seen := story.Messages[0].Seen; !story.RecordMayBeLost || seen != operator.SeenMessage(m, lost) {

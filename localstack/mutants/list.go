@@ -126,6 +126,7 @@ func Listed() []Mutant {
 		of(ofConsole, consoles),
 		of(ofOperator, gaps),
 		of(ofOperator, answers),
+		of(ofOperator, configured),
 		of(ofJudgements, judgements),
 		of(ofStore, wires),
 		of(ofQueue, holds),

@@ -65,6 +65,12 @@ var gaps = []Mutant{
 	{Name: "whose tenant is known is inspected without its number", File: "idem/operator/inspect.go", Old: "		operation, asked = of, n\n", New: "		operation, asked = of, n*0\n"},
 }
 
+// configured: what only the instances' configuration says of a loss.
+var configured = []Mutant{
+	{Name: "a configured loss is never shown", File: "idem/operator/loss.go", Old: "	return Loss{RefuseBefore: at, Configured: d.configured()}, nil\n", New: "	return Loss{RefuseBefore: at}, nil\n"},
+	{Name: "a row can't be set before what is configured", File: "idem/operator/loss.go", Old: "at.Before(loss.RefuseBefore)", New: "at.Before(loss.Instant())"},
+}
+
 // answers: what a person is told although something could not be read.
 var answers = []Mutant{
 	{Name: "a row that can't be read hides its operation", File: "idem/operator/inspect.go", Old: "		case err != nil && r == nil && len(messages) == 0:", New: "		case err != nil:"},

@@ -53,6 +53,17 @@ func TestOverviewOfALossThatNobodyHasDated(t *testing.T) {
 	b.shows(b.get(http.StatusOK, "/"), "Data was lost, and nobody has said up to when", "refuse-before set")
 }
 
+// What only the instances' configuration says counts, too.
+func TestOverviewOfALossThatTheConfigurationSays(t *testing.T) {
+	w := newWorld(t, func(c *idem.Config) { c.RefuseBefore = noon })
+	b := w.served()
+	const says = "not proven younger than 2026-11-21 12:00:00.000 UTC"
+	b.shows(b.get(http.StatusOK, "/"), says+", by the instances' configuration.")
+	_, err := w.store.SetRefuseBefore(t.Context(), noon)
+	w.ok(err)
+	b.shows(b.get(http.StatusOK, "/"), says+".")
+}
+
 // A queue is paged: every entry is on one page, none is on two.
 func TestQueuesArePaged(t *testing.T) {
 	w := newWorld(t)

@@ -66,7 +66,7 @@ type opening struct{ *memstore.Store }
 
 func (opening) Decrypts() bool { return true }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, with ...func(*idem.Config)) *world {
 	t.Helper()
 	w := &world{T: t, log: memlog.New(), mint: storage.IDGenerator{Random: rand.NewChaCha8([32]byte{9})}}
 	w.now.Store(noon.UnixMilli())
@@ -74,7 +74,11 @@ func newWorld(t *testing.T) *world {
 	w.memory, err = memstore.New(memstore.Config{Now: w.clock, Shards: 2})
 	w.ok(err)
 	w.store = faulty.New(opening{w.memory})
-	engine, err := idem.New(w.store, idem.Config{Now: w.clock, Random: w.mint.Random, Logger: slog.New(slog.DiscardHandler)})
+	cfg := idem.Config{Now: w.clock, Random: w.mint.Random, Logger: slog.New(slog.DiscardHandler)}
+	for _, change := range with {
+		change(&cfg)
+	}
+	engine, err := idem.New(w.store, cfg)
 	w.ok(err)
 	topics, err := outbox.NewTopics(outbox.Config{Now: w.clock, Random: w.mint.Random, Logger: slog.New(slog.DiscardHandler)}, outbox.Topic{
 		Name: "payments.charges", Call: func(context.Context, storage.Message) outbox.Outcome { return outbox.NotExecuted{} },
