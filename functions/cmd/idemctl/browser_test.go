@@ -221,8 +221,19 @@ func TestBrowserFollowsWhatHappensAndKeepsTheFence(t *testing.T) {
 	s.waits("#timeline svg")
 	seen := d.inspect(string(id)).Messages[0].Seen
 	s.do(chromedp.Click(`//summary[contains(., "In the log")]`))
+	asOf := s.text("#as-of")
 	d.exits(idemctl.ExitOK, change("resolve", string(id.Message(1)), seen, "--declined", "none")...)
 	s.waits("#changed")
+	if now, note := s.text("#as-of"), s.text("#live-note"); now != asOf || !strings.HasPrefix(note, "Live, but for the part that has the focus") {
+		t.Errorf("with the focus in the timeline the page is as of %s, before as of %s: %q", now, asOf, note)
+	}
+	if text := s.text("#timeline"); strings.Contains(text, "Message declined") {
+		t.Errorf("the part with the focus was replaced: %q", text)
+	}
+	s.do(chromedp.Focus(chromedp.CSS("#search-id")), chromedp.WaitVisible(`//*[@id="live-note"][.="Live."]`))
+	if now, text := s.text("#as-of"), s.text("#timeline"); now == asOf || !strings.Contains(text, "Message declined") {
+		t.Errorf("without the focus the page is as of %s: %q", now, text)
+	}
 	if text := s.text("#timeline details[open]"); !strings.HasPrefix(text, "In the log") || !strings.Contains(text, `filter operation_id = "`+string(id)+`"`) {
 		t.Errorf("what was unfolded is %q now", text)
 	}

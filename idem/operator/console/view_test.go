@@ -40,6 +40,17 @@ func TestOverview(t *testing.T) {
 	}
 }
 
+// The outcome of an execution is open from the end of its lease: until then its handler may have run.
+func TestAnOutcomeIsOpenFromTheEndOfItsLease(t *testing.T) {
+	w := newWorld(t)
+	w.operation(func(r *storage.Record) { wrapped(r); r.LeaseUntil = noon.Add(time.Hour) })
+	b := w.served()
+	for after, open := range map[time.Duration]string{59 * time.Minute: "none", time.Hour + 42*time.Second: "42 s"} {
+		w.now.Store(noon.Add(after).UnixMilli())
+		b.shows(b.get(http.StatusOK, "/queue/unknown"), `Outcome open for</span> `+open+"<")
+	}
+}
+
 // docs/recovery.md "What keeps money from moving twice": after a loss that nobody has dated the console says so, and changes nothing.
 func TestOverviewOfALossThatNobodyHasDated(t *testing.T) {
 	w := newWorld(t)

@@ -31,7 +31,7 @@ type queueOf struct {
 type queueRow struct {
 	ID, State, What, Tenant, Last string
 	Tone                          tone
-	// Age counts from when it was made, and Open from the call, or the execution, whose outcome is not known.
+	// Age counts from when it was made, and Open from the call, or the end of the execution's lease, whose outcome is not known.
 	Age, Open string
 	Made      time.Time
 }
@@ -122,7 +122,7 @@ func rowOf(l operator.Listed, now time.Time) queueRow {
 	case l.Record != nil:
 		r := l.Record
 		row.State, row.What, row.Last = string(r.State), r.Operation, r.LastError
-		row.Tone, row.Made, open = toneOfRecord(r.State), r.CreatedAt, r.CreatedAt
+		row.Tone, row.Made, open = toneOfRecord(r.State), r.CreatedAt, openSince(*r, now)
 	default:
 		row.State, row.Tone, row.Last = "can't be read", bad, l.Unreadable
 		row.What, row.Age = "not known", "not known"
