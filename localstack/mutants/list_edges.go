@@ -361,7 +361,9 @@ var pages = []Mutant{
 	{Name: "what can't be opened is looked for on the first page", File: openFile, Old: "	for pages.HasMorePages() {", New: "	for first := true; first; first = false {"},
 	{Name: "what can't be opened is looked for in old rows", File: openFile, Old: "ConsistentRead: aws.Bool(true)", New: "ConsistentRead: aws.Bool(false)"},
 	{Name: "some of a tenant's API keys are shown", File: "functions/internal/apikey/table.go", Old: "	for pages.HasMorePages() {", New: "	for first := true; first; first = false {"},
-	{Name: "a day's later audit entries are shown only", File: auditFile, Old: "		for pager.HasMorePages() {", New: "		for first := true; first; first = false {"},
+	{Name: "a day's later audit entries are shown only", File: auditFile, Old: "				if err = d.next(ctx); err != nil {", New: "				if d.more = false; err != nil {"},
+	{Name: "an audit log is read day by day", File: auditFile, Old: "slices.Chunk(l.days(from, to, subject), readAtOnce)", New: "slices.Chunk(l.days(from, to, subject), 1)"},
+	{Name: "more audit entries are shown than were asked for", File: auditFile, Old: "min(len(ids), limit-len(all), readAtOnce)", New: "min(len(ids), readAtOnce)"},
 	{Name: "an audit entry is shown as it was", File: auditFile, Old: "ConsistentRead: aws.Bool(true)", New: "ConsistentRead: aws.Bool(false)"},
 }
 
