@@ -76,7 +76,7 @@ var mayImport = map[string][]string{
 	"idem/operator/memlog":          {"idem/operator"},
 	"idem/operator/console":         {"idem", "idem/operator", "idem/outbox", "idem/storage"},
 	"idem/operator/awsctl":          {"idem", "idem/dynamo", "idem/dynamo/schema", "idem/internal/timers", "idem/lambdaapp", "idem/lambdaapp/environment", "idem/operator", "idem/operator/auditlog", "idem/operator/console", "idem/operator/idemctl", "idem/outbox", "idem/outbox/sqsqueue", "idem/seal", "idem/seal/awskms", "idem/seal/tablekeys", "idem/storage"},
-	"idem/operator/idemctl":         {"idem", "idem/conform", "idem/operator", "idem/operator/console", "idem/outbox", "idem/scaffold", "idem/storage", "internal/shellvalue"},
+	"idem/operator/idemctl":         {"idem", "idem/conform", "idem/operator", "idem/operator/console", "idem/outbox", "idem/scaffold", "idem/storage", "internal/plaintext", "internal/shellvalue"},
 	"idem/cmd/idemctl":              {"idem/operator/idemctl"},
 	"idem/scaffold":                 {},
 

@@ -56,6 +56,7 @@ var (
 	ofCommands    = []Tests{{Packages: "./idem/operator/idemctl"}}
 	ofConsole     = []Tests{{Packages: "./idem/operator/console"}}
 	ofJudgements  = []Tests{{Packages: "./functions/cmd/idemctl", Run: "^TestConsole|^TestFacts"}}
+	ofTerminals   = []Tests{{Packages: "./internal/plaintext ./idem/operator/idemctl", Run: "Terminal"}}
 	ofQueue       = []Tests{{Packages: "./idem/outbox/sqsqueue"}}
 	ofPayments    = []Tests{{Packages: "./functions/internal/payments", Run: "Webhook|Redirect|TestProbeJudges|SomethingElse|AnotherKey"}}
 	ofBalances    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "Account|APayment|TheLastMessageSays"}}
@@ -127,6 +128,7 @@ func Listed() []Mutant {
 		of(ofOperator, gaps),
 		of(ofOperator, answers),
 		of(ofOperator, configured),
+		of(ofTerminals, directions),
 		of(ofJudgements, judgements),
 		of(ofStore, wires),
 		of(ofQueue, holds),

@@ -76,3 +76,9 @@ var answers = []Mutant{
 	{Name: "a row that can't be read hides its operation", File: "idem/operator/inspect.go", Old: "		case err != nil && r == nil && len(messages) == 0:", New: "		case err != nil:"},
 	{Name: "what the application can't read is not there", File: "idem/operator/inspect.go", Old: "			s.ApplicationError = err.Error()\n", New: "			s.ApplicationError = \"\"\n"},
 }
+
+// directions: what a terminal would act on.
+var directions = []Mutant{
+	{Name: "a terminal turns the direction of a text", File: "internal/plaintext/plaintext.go", Old: " || unicode.Is(unicode.Bidi_Control, r)", New: ""},
+	{Name: "what an application's drift job writes is printed as it is", File: "idem/operator/idemctl/commands.go", Old: "shown(report.String())", New: "report.String()"},
+}
