@@ -149,15 +149,15 @@ type messageChange struct {
 	would func(ctx context.Context, m storage.Message, becomes string) (string, error)
 }
 
-// unsettledWould is what a dry run says of evidence that can't be settled: the change itself is [ErrUnsettled].
-const unsettledWould = "keep the evidence on the message, and settle nothing: it can't be settled as it is"
+// WouldKeep is the outcome of a dry run with evidence that can't be settled: the change itself is [ErrUnsettled].
+const WouldKeep = "keep the evidence on the message, and settle nothing: it can't be settled as it is"
 
 // rehearse makes the change without writing anything, and says what it would do.
 func (d *Desk) rehearse(ctx context.Context, of messageChange, m storage.Message, seen outbox.Seen) (string, error) {
 	becomes, err := of.make(ctx, of.by.Rehearsal(d.record), m, seen)
 	switch {
 	case errors.Is(err, ErrUnsettled):
-		return unsettledWould, nil
+		return WouldKeep, nil
 	case err != nil:
 		return "", err
 	}

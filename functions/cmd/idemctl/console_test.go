@@ -176,7 +176,7 @@ func TestConsoleSettlesNothingByAnObjectOfAnotherAmount(t *testing.T) {
 	})
 	p := d.console("--write")
 	plan, page := p.settles(p.get("/operation/" + string(id)))
-	p.shows(page, "If that is not what the message asked for, such as another amount, nothing is settled")
+	p.shows(page, "Nothing is settled: it was tried, without writing", "such as another amount")
 	made := p.postFor(http.StatusBadGateway, plan, url.Values{})
 	p.shows(made, "the evidence is stored in the message, but could not be settled")
 	s := d.inspect(string(id))

@@ -40,6 +40,27 @@ func TestACardSettlesByTheBytesThatWereShown(t *testing.T) {
 	w.logged(operator.EntryDone)
 }
 
+// An object that can't be settled is not promised to be: the page says so before anybody confirms it, and the message keeps it.
+func TestTheConfirmationSaysThatNothingWouldBeSettled(t *testing.T) {
+	w := newWorld(t)
+	id := w.operation(deferred, unknown)
+	w.known = told{Objects: []console.Object{{Message: id.Message(1), Reference: "ch_9", Outcome: "delivered", Evidence: []byte(contradiction)}}}
+	b := w.served()
+	form := b.link(b.get(http.StatusOK, "/operation/"+string(id)), "/change?action=resolve&amp;object=")
+	form.Set("reason", "ticket 17")
+	plan := b.post(http.StatusSeeOther, "/change", form)
+	page := b.get(http.StatusOK, plan)
+	if b.shows(page, "Nothing is settled: it was tried, without writing"); strings.Contains(page, "is settled as delivered") {
+		t.Errorf("it promises a settlement:\n%s", page)
+	}
+	b.post(http.StatusSeeOther, plan, url.Values{})
+	b.shows(b.get(http.StatusBadGateway, plan), "could not be settled")
+	if got := w.messageState(id.Message(1)); got != storage.MessageDead {
+		t.Errorf("the message is %s", got)
+	}
+	w.logged(operator.EntryFailed)
+}
+
 // An object settles only the message that it was shown for, for as long as the console keeps it: the latest 200 are.
 func TestAnObjectIsOfItsMessageAndIsKeptForAWhile(t *testing.T) {
 	w := newWorld(t)

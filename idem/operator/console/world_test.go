@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -32,6 +33,8 @@ const (
 	tenant  = "acme"
 	// secret is in every payload, body and key of the world: no page may have it.
 	secret = "hush-hush"
+	// contradiction is evidence of something else than a message asked for.
+	contradiction = "of another amount: " + secret
 )
 
 // told is what the test's application knows.
@@ -88,6 +91,9 @@ func newWorld(t *testing.T, with ...func(*idem.Config)) *world {
 		Settle: func(_ storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 			w.settled.Add(1)
 			w.by.Store(o)
+			if d, is := o.(outbox.Delivered); is && string(d.Evidence) == contradiction {
+				return outbox.Settlement{}, errors.New("another amount")
+			}
 			return outbox.Settlement{Response: idem.Response{Status: map[string]int{"delivered": 201, "declined": 402}[o.Name()]}}, nil
 		},
 	})
