@@ -81,5 +81,5 @@ var answers = []Mutant{
 // directions: what a terminal would act on.
 var directions = []Mutant{
 	{Name: "a terminal turns the direction of a text", File: "internal/plaintext/plaintext.go", Old: " || unicode.Is(unicode.Bidi_Control, r)", New: ""},
-	{Name: "what an application's drift job writes is printed as it is", File: "idem/operator/idemctl/commands.go", Old: "shown(report.String())", New: "report.String()"},
+	{Name: "what an application's drift job writes is printed as it is", File: "idem/operator/idemctl/commands.go", Old: "	shown := visibleTable\n", New: "	shown := func(text string) string { return text }\n"},
 }
