@@ -12,6 +12,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/internal/bounded"
 )
 
 // answer is a response whose body was read, or the beginning of a longer one.
@@ -28,13 +29,13 @@ var errAnswerTooLong = errors.New("the answer is too long")
 
 // read reads an answer up to the bound. A body that is longer stays open. An error means that the answer is torn: it has its head then.
 func read(res *http.Response, bytesMax int64) (*answer, error) {
-	body, err := io.ReadAll(io.LimitReader(res.Body, bytesMax+1))
+	body, longer, err := bounded.Read(res.Body, bytesMax)
 	a := &answer{res: res, body: body}
 	if err != nil {
 		res.Body.Close()
 		return a, err
 	}
-	if int64(len(body)) > bytesMax {
+	if longer {
 		a.rest = res.Body
 		return a, nil
 	}

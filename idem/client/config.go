@@ -119,8 +119,8 @@ func (c Config) validate() error {
 	if c.BackoffMax < c.BackoffBase {
 		return &idem.ConfigError{Field: "Config.BackoffMax", Value: c.BackoffMax, Rule: fmt.Sprintf("must be at least BackoffBase = %v", c.BackoffBase)}
 	}
-	if busy := c.ElapsedMax + c.AttemptTimeout; c.KeyAgeMax <= busy {
-		return &idem.ConfigError{Field: "Config.KeyAgeMax", Value: c.KeyAgeMax, Rule: fmt.Sprintf("must be longer than ElapsedMax + AttemptTimeout = %v", busy)}
+	if c.KeyAgeMax-c.AttemptTimeout <= c.ElapsedMax { // their sum may be more than a Duration holds
+		return &idem.ConfigError{Field: "Config.KeyAgeMax", Value: c.KeyAgeMax, Rule: fmt.Sprintf("must be longer than ElapsedMax + AttemptTimeout = %v + %v", c.ElapsedMax, c.AttemptTimeout)}
 	}
 	switch c.Syntax {
 	case header.SyntaxStructured, header.SyntaxStrict, header.SyntaxOpaque:
