@@ -124,10 +124,11 @@ export class Client {
   /**
    * Ends the named operation that has the key, which is `keyOf` its answer, once that is kept where a restart finds it: the same id
    * then begins a new operation. Where another caller has ended the operation, and the same id has begun the next one, that one
-   * goes on. Rejects with a KeyError without a key.
+   * goes on. Rejects with a KeyError without a name or a key.
    */
   async done(operation: string, key: string | undefined): Promise<void> {
-    if (!key) throw new KeyError("done needs the key of the operation's answer");
+    if (!isName(operation)) throw new KeyError("done needs the operation's name");
+    if (typeof key !== "string" || key === "") throw new KeyError("done needs the key of the operation's answer");
     await this.#journal().done(operation, key);
   }
 
@@ -161,7 +162,7 @@ export class Client {
     const now = this.#options.now();
     // A given key may be older: a time of first use would be a false proof that it is not.
     const fresh: Entry = given === undefined ? { key: mintKey(now), firstSent: now } : { key: given, givenAt: now };
-    const named = name !== undefined && isName(name);
+    const named = isName(name);
     keyLine(fresh.key, this.#options.syntax, named); // what can't be sent is not journalled
     const headers = new Headers(whole.headers);
     if (headers.has("Idempotency-Key")) throw new KeyError("the key goes into Send.key, not into a header", named || given !== undefined);
@@ -181,7 +182,7 @@ export class Client {
 
   /** Asks the journal for the operation's key. */
   async #resume(name: string, fresh: Entry, given: boolean, signal: AbortSignal | undefined): Promise<Begun & { journalled: string | undefined }> {
-    if (!isName(name)) throw new KeyError(`an operation is named by 1 to ${operationBytesMax} bytes`, given);
+    if (!isName(name)) throw new KeyError(`an operation is named by a string of 1 to ${operationBytesMax} bytes`, given);
     const journal = this.#journal(true);
     try {
       return { ...(await journal.begin(name, fresh, signal)), journalled: name };
@@ -364,8 +365,9 @@ function copied(body: string | Uint8Array) {
   return new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice();
 }
 
-/** Whether a journal may have an operation of that name. */
-function isName(name: string): boolean {
+/** Whether a journal may have an operation of that name. What is no string has a text all the same, which others would share. */
+function isName(name: unknown): name is string {
+  if (typeof name !== "string") return false;
   const bytes = new TextEncoder().encode(name).byteLength;
   return bytes > 0 && bytes <= operationBytesMax;
 }

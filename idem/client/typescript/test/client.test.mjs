@@ -125,6 +125,29 @@ test("what this call did not send because of its key, an earlier one may have", 
   assert.equal(asked.length, 0);
 });
 
+test("a key and a name that are no strings are refused: they would be those of every call", async (t) => {
+  const { fetch, asked } = answering();
+  for (const no of [null, 17, {}, ["k"], new String("k"), false]) {
+    for (const syntax of ["structured", "opaque"]) {
+      const error = await new Client({ fetch, syntax }).fetch(url, { ...post, key: no }).catch((e) => e);
+      assert.ok(error instanceof KeyError && error.code === "key_refused" && !error.unknown, inspect([syntax, no, error]));
+    }
+    for (const journal of [new MemoryJournal(), await FileJournal.open(await directory(t))]) {
+      const client = new Client({ fetch, journal });
+      for (const [unknown, send] of [[false, { operation: no }], [true, { operation: no, key: "k" }], [true, { operation: "a", key: no }]]) {
+        const error = await client.fetch(url, { ...post, ...send }).catch((e) => e);
+        assert.ok(error instanceof KeyError && error.unknown === unknown, inspect([send, error]));
+      }
+      await assert.rejects(client.done(no, "k"), KeyError);
+      await assert.rejects(client.done("a", no), KeyError);
+    }
+    const theirs = Object.assign(new MemoryJournal(), { begin: async () => ({ entry: { key: no }, resumed: true }) });
+    const error = await new Client({ fetch, journal: theirs, syntax: "opaque" }).fetch(url, { ...post, operation: "a" }).catch((e) => e);
+    assert.ok(error instanceof KeyError && error.unknown, inspect([no, error]));
+  }
+  assert.equal(asked.length, 0);
+});
+
 test("a signal that is aborted meanwhile leaves the outcome unknown, with the key to ask again by", async () => {
   const abort = new AbortController();
   const hang = (init) =>
