@@ -322,6 +322,7 @@ var typeScripts = []Mutant{
 // pythons: what the client in Python takes for proof.
 var pythons = []Mutant{
 	{Name: "an answer that nobody can decode is the operation's end", File: "idem/client/python/src/idem_client/machine.py", Old: "if isinstance(reply, Answer) and reply.content() is None:", New: "if False:"},
+	{Name: "an error that leaves its process breaks the pool that it left", File: "idem/client/python/src/idem_client/errors.py", Old: "        return self._key\n\n    def __reduce__(", New: "        return self._key\n\n    def _reduced("},
 	{Name: "what the caller was handling says what became of a request", File: "idem/client/python/src/idem_client/machine.py", Old: "(link.__context__ if isinstance(link, httpcore.ConnectError) else None)", New: "link.__context__"},
 	{Name: "a real server's certificate leaves open what was sent", File: "idem/client/python/src/idem_client/machine.py", Old: "(link.__context__ if isinstance(link, httpcore.ConnectError) else None)", New: "None"},
 	{Name: "a key from the future is young to the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: " or age < -_KEY_AHEAD_MAX:", New: ":"},
