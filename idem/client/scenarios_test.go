@@ -39,6 +39,8 @@ type entry struct {
 	Key   string  `json:"key"`
 	AgeMS float64 `json:"age_ms"`
 	Torn  bool    `json:"torn"` // the file is cut short
+	// Mark stands at the file's end, where a second caller's is.
+	Mark string `json:"mark"`
 	// Given says that AgeMS is the age of a key that a caller gave, and Timeless that the entry has no time at all.
 	Given    bool `json:"given"`
 	Timeless bool `json:"timeless"`
@@ -292,14 +294,24 @@ func (tr *trial) keep(t *testing.T) {
 	if _, _, err := journal.Begin(t.Context(), *tr.Sends[0].Operation, kept); err != nil {
 		t.Fatal(err)
 	}
-	if !tr.Entry.Torn {
-		return
-	}
+	tr.damage(t)
+}
+
+// damage does to the entry's file what a failing machine may have done.
+func (tr *trial) damage(t *testing.T) {
+	t.Helper()
 	files, err := filepath.Glob(filepath.Join(tr.journal, "*", "*.json"))
-	if err == nil {
-		err = os.Truncate(files[0], 20)
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%q, %v", files, err)
 	}
+	raw, err := os.ReadFile(files[0])
 	if err != nil {
+		t.Fatal(err)
+	}
+	if tr.Entry.Torn {
+		raw = raw[:20]
+	}
+	if err := os.WriteFile(files[0], append(raw, tr.Entry.Mark...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -287,6 +287,8 @@ var journals = []Mutant{
 	{Name: "a second caller leaves no mark", File: journalFile, Old: "		_, err = file.WriteString(\"\\n\")\n", New: "		_ = shared\n"},
 	{Name: "a journal is made in place of a volume that is not mounted", File: journalFile, Old: "	err = os.Mkdir(j.dir, 0o700)\n", New: "	err = os.MkdirAll(j.dir, 0o700)\n"},
 	{Name: "a journal behind a link is what each client makes of it", File: journalFile, Old: "ToSlash(dir), \"/\"), \"..\") {", New: "ToSlash(dir), \"/\"), \"..\") && false {"},
+	{Name: "a power cut makes an entry unreadable", File: journalFile, Old: "const marks = \"\\n\\x00\"", New: "const marks = \"\\n\""},
+	{Name: "a power cut erases a second caller", File: journalFile, Old: "len(text) < len(raw), nil", New: "bytes.HasSuffix(raw, []byte(\"\\n\")), nil"},
 	{Name: "what net/http sent again counts as sent once", File: "idem/client/transport.go", Old: "s.budget.attempts == 1 && s.sends.Load() <= 1 && s", New: "s.budget.attempts == 1 && s"},
 	{Name: "an ended context proves that no earlier call was sent", File: "idem/client/transport.go", Old: "if s.unused(req.Context()) {", New: "if s != nil {"},
 	{Name: "a journal that can't be read proves that no earlier call was sent", File: "idem/client/key.go", Old: "refused.Earlier = true // what", New: "refused.Earlier = false // what"},
@@ -311,6 +313,7 @@ var typeScripts = []Mutant{
 	{Name: "a late end is that of the next operation to the client in TypeScript", File: "idem/client/typescript/src/journal.ts", Old: "    if (this.#entries.get(operation)?.entry.key === key) this", New: "    if (key) this"},
 	{Name: "a journal is made in place of a volume that is not mounted by the client in TypeScript", File: "idem/client/typescript/src/file-journal.ts", Old: "await mkdir(directory, { mode: 0o700 })", New: "await mkdir(directory, { mode: 0o700, recursive: true })"},
 	{Name: "a journal behind a link is what the client in TypeScript makes of it", File: "idem/client/typescript/src/file-journal.ts", Old: "directory.split(\"/\").includes(\"..\")", New: "directory.split(\"/\").includes(\"...\")"},
+	{Name: "a power cut makes an entry unreadable to the client in TypeScript", File: "idem/client/typescript/src/file-journal.ts", Old: "/[\\n\\0]+$/", New: "/\\n+$/"},
 	{Name: "null is a key that calls share", File: "idem/client/typescript/src/key.ts", Old: "if (typeof key !== \"string\") throw", New: "if (typeof key === \"undefined\") throw"},
 	{Name: "null is a name that calls share", File: "idem/client/typescript/src/client.ts", Old: "  if (typeof name !== \"string\") return false;\n", New: "  if (typeof name !== \"string\") return name !== undefined;\n"},
 	{Name: "a reason phrase makes an answer an error", File: "idem/client/typescript/src/answer.ts", Old: ".test(a.statusText) ? a.statusText : \"\";", New: ".test(a.statusText) ? a.statusText : a.statusText;"},
@@ -322,6 +325,7 @@ var typeScripts = []Mutant{
 // pythons: what the client in Python takes for proof.
 var pythons = []Mutant{
 	{Name: "an answer that nobody can decode is the operation's end", File: "idem/client/python/src/idem_client/machine.py", Old: "if isinstance(reply, Answer) and reply.content() is None:", New: "if False:"},
+	{Name: "a power cut makes an entry unreadable to the client in Python", File: "idem/client/python/src/idem_client/journal.py", Old: "raw.rstrip(b\"\\n\\0\")", New: "raw.rstrip(b\"\\n\")"},
 	{Name: "an error that leaves its process breaks the pool that it left", File: "idem/client/python/src/idem_client/errors.py", Old: "        return self._key\n\n    def __reduce__(", New: "        return self._key\n\n    def _reduced("},
 	{Name: "what the caller was handling says what became of a request", File: "idem/client/python/src/idem_client/machine.py", Old: "(link.__context__ if isinstance(link, httpcore.ConnectError) else None)", New: "link.__context__"},
 	{Name: "a real server's certificate leaves open what was sent", File: "idem/client/python/src/idem_client/machine.py", Old: "(link.__context__ if isinstance(link, httpcore.ConnectError) else None)", New: "None"},

@@ -729,6 +729,16 @@ class Journals(unittest.TestCase):
         FileJournal(self.path)
         self.assertEqual(list(self.path.iterdir()), [file.parent])
 
+    def test_a_mark_that_a_power_cut_erased_is_a_mark_and_its_entry_is_there(self) -> None:
+        journal = FileJournal(self.path)
+        for mark in (b"\0", b"\n\0", b"\0\n", b"\0\0"):
+            journal.begin("a", Entry("k", 1.0))
+            [file] = self.path.glob("*/*")
+            file.write_bytes(file.read_bytes() + mark)
+            self.assertFalse(journal.alone("a", "k"))
+            self.assertEqual(journal.begin("a", Entry("k2")), (Entry("k", 1.0), True))
+            journal.done("a", "k")
+
     def test_the_first_caller_learns_of_a_second_one(self) -> None:
         for journal in (MemoryJournal(), FileJournal(self.path)):
             self.assertFalse(journal.alone("a", "k1"))

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import files, { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import files, { appendFile, mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createRequire, syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
@@ -608,6 +608,19 @@ test("FileJournal: a file that is cut short, or another operation's, is an error
   for (const ask of [() => journal.begin("a", { key: "k2" }), () => journal.alone("a", "k"), () => journal.done("a", "k")]) await assert.rejects(ask, { code: "ENOTDIR" });
   await FileJournal.open(path);
   assert.deepEqual(await readdir(path), [operation]);
+});
+
+test("FileJournal: a mark that a power cut erased is a mark, and its entry is there", async (t) => {
+  for (const mark of ["\0", "\n\0", "\0\n", "\0\0"]) {
+    const path = await directory(t);
+    const journal = await FileJournal.open(path);
+    await journal.begin("a", { key: "k", firstSent: 1 });
+    const [operation] = await readdir(path);
+    const [file] = await readdir(join(path, operation));
+    await appendFile(join(path, operation, file), mark);
+    assert.equal(await journal.alone("a", "k"), false);
+    assert.deepEqual(await journal.begin("a", { key: "k2" }), { entry: { key: "k", firstSent: 1 }, resumed: true });
+  }
 });
 
 test("a minted key is a UUIDv7 that carries the time", () => {
