@@ -324,7 +324,9 @@ var typeScripts = []Mutant{
 
 // pythons: what the client in Python takes for proof.
 var pythons = []Mutant{
-	{Name: "an answer that nobody can decode is the operation's end", File: "idem/client/python/src/idem_client/machine.py", Old: "if isinstance(reply, Answer) and reply.content() is None:", New: "if False:"},
+	{Name: "an answer that nobody can decode is the operation's end", File: "idem/client/python/src/idem_client/machine.py", Old: "            except (httpx.DecodingError, AnswerTooLongError) as cause:\n", New: "            except httpx.DecodingError:\n                pass\n            except AnswerTooLongError as cause:\n"},
+	{Name: "an answer that is compressed is as long as it likes", File: "idem/client/python/src/idem_client/answer.py", Old: "            bound(content, bytes_max)\n", New: ""},
+	{Name: "an answer is decompressed whole before it is too long", File: "idem/client/python/src/idem_client/answer.py", Old: "_SLICES = {\"gzip\": 1 << 10,", New: "_SLICES = {\"gzip\": 1 << 30,"},
 	{Name: "a power cut makes an entry unreadable to the client in Python", File: "idem/client/python/src/idem_client/journal.py", Old: "raw.rstrip(b\"\\n\\0\")", New: "raw.rstrip(b\"\\n\")"},
 	{Name: "an error that leaves its process breaks the pool that it left", File: "idem/client/python/src/idem_client/errors.py", Old: "        return self._key\n\n    def __reduce__(", New: "        return self._key\n\n    def _reduced("},
 	{Name: "what the caller was handling says what became of a request", File: "idem/client/python/src/idem_client/machine.py", Old: "(link.__context__ if isinstance(link, httpcore.ConnectError) else None)", New: "link.__context__"},

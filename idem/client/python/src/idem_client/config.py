@@ -55,7 +55,7 @@ class Config:
     body_bytes_max: int = 256 << 10
     """Bounds the bodies that are streams, and so kept for another attempt."""
     answer_bytes_max: int = 8 << 20
-    """Bounds an answer's body."""
+    """Bounds an answer's body, as it came and decompressed. A longer one ends in a GaveUpError."""
     now: Callable[[], float] = field(default=time.time, repr=False)
     """The date, in seconds since 1970: for keys, the journal and dates in headers."""
     monotonic: Callable[[], float] = field(default=time.monotonic, repr=False)

@@ -96,14 +96,18 @@ class _Operation:
     code: str = ""
     retry_after: float = 0.0
     cause: Exception | None = field(default=None, repr=False)
+    content: bytes = field(default=b"", repr=False)  # the answer's, decompressed
 
     def note(self, reply: Reply) -> Answer | None:
         """Keeps what an attempt came to, and returns its answer if there is one."""
-        self.status, self.code, self.retry_after, self.cause = 0, "", 0.0, None
-        if isinstance(reply, Answer) and reply.content() is None:
-            reply = Lost(httpx.DecodingError("the answer can't be decoded"))
+        self.status, self.code, self.retry_after, self.cause, self.content = 0, "", 0.0, None, b""
         if isinstance(reply, Answer):
-            self.status, self.code = reply.status, reply.problem_code()
+            try:
+                self.content = reply.content(self.config.answer_bytes_max)
+            except (httpx.DecodingError, AnswerTooLongError) as cause:
+                reply = Lost(cause)
+        if isinstance(reply, Answer):
+            self.status, self.code = reply.status, reply.problem_code(self.content)
             self.retry_after = retry_after_of(reply.headers, self.config.now())
             return reply
         assert isinstance(reply, Lost)
@@ -372,7 +376,10 @@ def follow(config: Config, accepted: httpx.Response) -> Machine:
         # Another 404 may be that of a gateway which does not know the path, while the operation is pending.
         if op.code in ("operation_not_found", "idempotency_key_expired"):
             raise ExpiredError(op.key, op.status)
-        status = status_of(answer) if op.status == 200 else None
+        try:
+            status = status_of(op.content, config.answer_bytes_max) if op.status == 200 else None
+        except AnswerTooLongError as cause:
+            raise op.gave_up("permanent", cause)
         if status is None:
             raise op.gave_up("permanent", ValueError("the Location answers with something else than an operation's status"))
         if status.final is not None:

@@ -12,9 +12,9 @@ import anyio
 import anyio.to_thread
 import httpx
 
-from .answer import Answer
+from .answer import Answer, bound
 from .config import Config
-from .errors import AnswerTooLongError, KeyRefusedError
+from .errors import KeyRefusedError
 from .journal import Journal
 from .machine import KEY, OPERATION, STORED, WITHOUT_KEY, Alone, Ask, Begin, Lost, Machine, Pause, Reply, consult, declared, entry_of, follow, land, refused_body, send, too_long
 
@@ -192,8 +192,7 @@ class IdempotencyTransport(httpx.BaseTransport):
                 assert isinstance(response.stream, httpx.SyncByteStream)
                 for chunk in response.stream:
                     body += chunk
-                    if len(body) > self._config.answer_bytes_max:
-                        raise AnswerTooLongError(f"the answer has more than {self._config.answer_bytes_max} bytes")
+                    bound(body, self._config.answer_bytes_max)
                     attempt.left()
             return Answer(response.status_code, response.headers, bytes(body), response.extensions)
         except Exception as cause:
@@ -295,8 +294,7 @@ class AsyncIdempotencyTransport(httpx.AsyncBaseTransport):
                     assert isinstance(response.stream, httpx.AsyncByteStream)
                     async for chunk in response.stream:
                         body += chunk
-                        if len(body) > self._config.answer_bytes_max:
-                            raise AnswerTooLongError(f"the answer has more than {self._config.answer_bytes_max} bytes")
+                        bound(body, self._config.answer_bytes_max)
             return Answer(response.status_code, response.headers, bytes(body), response.extensions)
         except Exception as cause:
             return _lost(cause, response)
