@@ -304,6 +304,8 @@ var journals = []Mutant{
 	{Name: "what a server behind the server protects nothing of is sent again", File: "idem/client/answer.go", Old: "strings.SplitSeq(strings.Join(head.Values(header.NameStatus), \",\"), \",\")", New: "strings.SplitSeq(head.Get(header.NameStatus), \";\")"},
 	{Name: "a bound that is none reads nothing", File: "internal/bounded/bounded.go", Old: "min(bytesMax, math.MaxInt64-1)+1", New: "bytesMax+1"},
 	{Name: "bounds that are none let a key grow too old", File: "idem/client/config.go", Old: "c.KeyAgeMax-c.AttemptTimeout <= c.ElapsedMax {", New: "c.KeyAgeMax <= c.ElapsedMax+c.AttemptTimeout {"},
+	{Name: "a long answer that stops is waited for without an end", File: "idem/client/transport.go", Old: "	s.timer.Reset(s.silenceMax)\n", New: ""},
+	{Name: "a reader that takes its time ends its answer", File: "idem/client/transport.go", Old: "	n, err := s.ReadCloser.Read(p)\n	s.timer.Stop()\n", New: "	n, err := s.ReadCloser.Read(p)\n"},
 	{Name: "a redirect that protects nothing may be sent again", File: "idem/client/transport.go", Old: "			if unprotected(from.Header) {\n", New: "			if false {\n"},
 }
 
@@ -519,6 +521,7 @@ var shops = []Mutant{
 	{Name: "a mark on an order keeps nothing from being sent", File: "docs/examples/guides/clients/clients.go", Old: "	case found && answer.Status == 0:\n", New: "	case found && false:\n"},
 	{Name: "a mark that could not be kept is forgotten", File: "docs/examples/guides/clients/clients.go", Old: "	s.unkept.Store(name, undecided.Key)\n", New: ""},
 	{Name: "a server behind the server does not count for an order's protection", File: "docs/examples/guides/clients/clients.go", Old: "strings.Join(response.Header.Values(\"Idempotency-Status\"), \",\")", New: "response.Header.Get(\"Idempotency-Status\")"},
+	{Name: "an order's answer without an end is read to its end", File: "docs/examples/guides/clients/clients.go", Old: "io.ReadAll(http.MaxBytesReader(nil, response.Body, answerBytesMax))", New: "io.ReadAll(io.LimitReader(response.Body, answerBytesMax))"},
 	{Name: "nothing marks an order that is not to be sent again", File: "docs/examples/guides/clients/clients.go", Old: "!errors.As(err, &undecided) || undecided.Protected {", New: "!errors.As(err, &undecided) || undecided.Protected || true {"},
 }
 
