@@ -89,7 +89,7 @@ func TestThePythonPackageKeepsTheSharedRules(t *testing.T) {
 		examples(t, c, filepath.Join("python", "README.md"), "py")
 		// The installed package, by its own types, as a strict consumer sees it.
 		passes(t, c.Directory, filepath.Join(tool, "venv", "bin", "mypy"), "--strict", "--python-executable", python, "--cache-dir",
-			filepath.Join(tool, "mypy-cache"), "-p", "idem_client", "-m", "driver", "-m", "consumer", "-m", "test_transport", "-m", "test_errors", "-m", "test_answers", "-m", "example1", "-m", "example2")
+			filepath.Join(tool, "mypy-cache"), "-p", "idem_client", "-m", "driver", "-m", "consumer", "-m", "test_transport", "-m", "test_errors", "-m", "test_answers", "-m", "test_interruptions", "-m", "example1", "-m", "example2")
 	})
 	keeps(t, c)
 	t.Run("asynchronous", func(t *testing.T) { playAll(t, c.Async()) })

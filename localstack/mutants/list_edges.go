@@ -327,6 +327,8 @@ var typeScripts = []Mutant{
 // pythons: what the client in Python takes for proof.
 var pythons = []Mutant{
 	{Name: "an answer that nobody can decode is the operation's end", File: "idem/client/python/src/idem_client/machine.py", Old: "            except (httpx.DecodingError, AnswerTooLongError) as cause:\n", New: "            except httpx.DecodingError:\n                pass\n            except AnswerTooLongError as cause:\n"},
+	{Name: "a worker whose time is up sends again in Python", File: "idem/client/python/src/idem_client/machine.py", Old: " or not isinstance(cause, _OF_THE_NETWORK)", New: ""},
+	{Name: "what ends a pause in Python tells no key", File: "idem/client/python/src/idem_client/machine.py", Old: "    reply = yield Pause(wait)\n    if isinstance(reply, Lost):\n", New: "    reply = yield Pause(wait)\n    if False:\n"},
 	{Name: "an answer that is compressed is as long as it likes", File: "idem/client/python/src/idem_client/answer.py", Old: "            bound(content, bytes_max)\n", New: ""},
 	{Name: "an answer is decompressed whole before it is too long", File: "idem/client/python/src/idem_client/answer.py", Old: "_SLICES = {\"gzip\": 1 << 10,", New: "_SLICES = {\"gzip\": 1 << 30,"},
 	{Name: "a power cut makes an entry unreadable to the client in Python", File: "idem/client/python/src/idem_client/journal.py", Old: "raw.rstrip(b\"\\n\\0\")", New: "raw.rstrip(b\"\\n\")"},

@@ -232,11 +232,6 @@ class Ends(unittest.TestCase):
             self.assertEqual((ended.exception.reason, ended.exception.unknown), ("attempts", True))
             self.assertEqual(base.keys[0], base.keys[1])
 
-    def test_an_unexpected_error_below_is_no_failure_of_the_operation(self) -> None:
-        base = Answering(RuntimeError("a proxy of one's own"), httpx.Response(201))
-        self.assertEqual(client(base).post(URL).status_code, 201)
-        self.assertEqual(base.keys[0], base.keys[1])
-
     def test_the_last_error_is_the_cause(self) -> None:
         with self.assertRaises(idem_client.GaveUpError) as ended:
             client(Answering(httpx.ReadError("cut")), attempts_max=1).post(URL)

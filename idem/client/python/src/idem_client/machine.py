@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
+import anyio
 import httpcore
 import httpx
 
@@ -196,7 +197,9 @@ def _pause(op: _Operation) -> Generator[Step, Reply, None]:
     if isinstance(wait, str):
         raise op.gave_up(wait)
     op.tell(logging.INFO, "asking again after %.3f s", wait)
-    yield Pause(wait)
+    reply = yield Pause(wait)
+    if isinstance(reply, Lost):
+        raise op.gave_up("permanent", reply.cause)
 
 
 def _judged(op: _Operation, answer: Answer) -> Generator[Step, Reply, httpx.Response | None]:
@@ -337,9 +340,16 @@ def never_sent(cause: BaseException) -> bool:
     return False
 
 
+_OF_THE_NETWORK = (
+    httpx.HTTPError, OSError, httpcore.NetworkError, httpcore.TimeoutException, httpcore.RemoteProtocolError, httpcore.ProxyError,
+    anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream,
+)
+"""What loses an attempt. Any other exception is what a signal handler raised, such as a worker's at its limit of time, or a mistake."""
+
+
 def permanent(cause: BaseException) -> bool:
-    """Whether asking again can't help."""
-    return never_sent(cause) or isinstance(cause, (AnswerTooLongError, httpx.LocalProtocolError))
+    """Whether asking again can't help, or is not wanted."""
+    return never_sent(cause) or isinstance(cause, httpx.LocalProtocolError) or not isinstance(cause, _OF_THE_NETWORK)
 
 
 _NOT_ASKED = re.compile(r"(content-|idempotency-|if-).*|accept-encoding|expect|prefer|range|transfer-encoding", re.IGNORECASE)

@@ -111,7 +111,8 @@ class IdempotencyTransport(httpx.BaseTransport):
     """For `httpx.Client(transport=...)`. Safe for use by several threads."""
 
     def __init__(self, config: Config | None = None, base: httpx.BaseTransport | None = None, *, pause: Callable[[float], None] = time.sleep) -> None:
-        """`base` makes the requests, and must not repeat them by itself. Default: httpx.HTTPTransport()."""
+        """`base` makes the requests, and must not repeat them by itself. What it loses it says by an error of httpx or an OSError;
+        any other one ends the call. Default: httpx.HTTPTransport()."""
         self._config = config or Config()
         self._base = base or httpx.HTTPTransport()
         self._pause = pause
@@ -163,12 +164,12 @@ class IdempotencyTransport(httpx.BaseTransport):
             except StopIteration as end:
                 response: httpx.Response = end.value
                 return response
-            if isinstance(step, Pause):
-                self._pause(step.seconds)
-                reply = None
-                continue
             try:
-                reply = self._ask(step) if isinstance(step, Ask) else self._consult(step)
+                if isinstance(step, Pause):
+                    self._pause(step.seconds)
+                    reply = None
+                else:
+                    reply = self._ask(step) if isinstance(step, Ask) else self._consult(step)
             except Exception as cause:  # whatever it is: what was sent may have happened
                 reply = Lost(cause)
 
@@ -220,7 +221,8 @@ class AsyncIdempotencyTransport(httpx.AsyncBaseTransport):
     def __init__(
         self, config: Config | None = None, base: httpx.AsyncBaseTransport | None = None, *, pause: Callable[[float], Awaitable[None]] = anyio.sleep
     ) -> None:
-        """`base` makes the requests, and must not repeat them by itself. Default: httpx.AsyncHTTPTransport()."""
+        """`base` makes the requests, and must not repeat them by itself. What it loses it says by an error of httpx or an OSError;
+        any other one ends the call. Default: httpx.AsyncHTTPTransport()."""
         self._config = config or Config()
         self._base = base or httpx.AsyncHTTPTransport()
         self._pause = pause
@@ -264,12 +266,12 @@ class AsyncIdempotencyTransport(httpx.AsyncBaseTransport):
             except StopIteration as end:
                 response: httpx.Response = end.value
                 return response
-            if isinstance(step, Pause):
-                await self._pause(step.seconds)
-                reply = None
-                continue
             try:
-                reply = await self._ask(step) if isinstance(step, Ask) else await self._consult(step)
+                if isinstance(step, Pause):
+                    await self._pause(step.seconds)
+                    reply = None
+                else:
+                    reply = await self._ask(step) if isinstance(step, Ask) else await self._consult(step)
             except Exception as cause:  # whatever it is: what was sent may have happened
                 reply = Lost(cause)
 
