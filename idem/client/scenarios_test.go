@@ -72,7 +72,7 @@ type sent struct {
 type reaction struct {
 	Path    string            `json:"path"` // which the request must have; by default the request's, or the operation's
 	Status  int               `json:"status"`
-	Headers map[string]string `json:"headers"`
+	Headers map[string]string `json:"headers"` // a line break in a value begins another line of the same header
 	Body    string            `json:"body"`
 	JSON    json.RawMessage   `json:"json"`    // a body, with its Content-Type
 	Problem string            `json:"problem"` // a problem document of that code
@@ -226,8 +226,11 @@ func (r reaction) write(h http.Header) []byte {
 		body = compact.Bytes()
 		h.Set("Content-Type", "application/json")
 	}
-	for name, value := range r.Headers {
-		h.Set(name, value)
+	for name, lines := range r.Headers {
+		h.Del(name)
+		for line := range strings.SplitSeq(lines, "\n") {
+			h.Add(name, line)
+		}
 	}
 	return body
 }

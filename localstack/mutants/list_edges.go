@@ -296,16 +296,19 @@ var journals = []Mutant{
 	{Name: "a key is sent at any age", File: "idem/client/transport.go", Old: "age > s.t.cfg.KeyAgeMax || age", New: "age > s.t.cfg.KeyAgeMax<<20 || age"},
 	{Name: "a key from the future is young", File: "idem/client/transport.go", Old: " || age < -idem.FirstSentSkew {", New: " || age < -idem.FirstSentSkew<<20 {"},
 	{Name: "a body leaves whatever its key's age is by then", File: "idem/client/transport.go", Old: "heldBack{body, s.tooOld}", New: "body"},
-	{Name: "an answer that is not stored speaks for a lost attempt", File: "idem/client/answer.go", Old: "kept == string(idem.OutcomeReplayed):", New: "kept == string(idem.OutcomeReplayed) || kept == string(idem.OutcomeExecuted):"},
+	{Name: "an answer that is not stored speaks for a lost attempt", File: "idem/client/answer.go", Old: "	return replayed || says(", New: "	return replayed || says(head, header.NameStatus, string(idem.OutcomeExecuted)) || says("},
 	{Name: "a response that is too large speaks for a lost attempt", File: "idem/client/answer.go", Old: "		return verdictUnproven // asking again", New: "		return verdictAnswer // asking again"},
 	{Name: "a problem that writes another member otherwise has no code", File: "idem/client/answer.go", Old: "	return idem.Problem{Code: said.Code}\n", New: "	return idem.Problem{}\n"},
 	{Name: "a 202 that protects nothing may be sent again", File: "idem/client/await.go", Old: "	s.unprotected = unprotected(res.Header)\n", New: ""},
 	{Name: "a torn answer that protects nothing is sent again", File: "idem/client/transport.go", Old: "	s.unprotected = a != nil && unprotected(a.res.Header) // also", New: "	s.unprotected = err == nil && unprotected(a.res.Header) // also"},
-	{Name: "what a server behind the server protects nothing of is sent again", File: "idem/client/answer.go", Old: "strings.SplitSeq(strings.Join(head.Values(header.NameStatus), \",\"), \",\")", New: "strings.SplitSeq(head.Get(header.NameStatus), \";\")"},
+	{Name: "what a server behind the server protects nothing of is sent again", File: "idem/client/answer.go", Old: "strings.SplitSeq(strings.Join(head.Values(name), \",\"), \",\")", New: "strings.SplitSeq(head.Get(name), \";\")"},
 	{Name: "a bound that is none reads nothing", File: "internal/bounded/bounded.go", Old: "min(bytesMax, math.MaxInt64-1)+1", New: "bytesMax+1"},
 	{Name: "bounds that are none let a key grow too old", File: "idem/client/config.go", Old: "c.KeyAgeMax-c.AttemptTimeout <= c.ElapsedMax {", New: "c.KeyAgeMax <= c.ElapsedMax+c.AttemptTimeout {"},
 	{Name: "a long answer that stops is waited for without an end", File: "idem/client/transport.go", Old: "	s.timer.Reset(s.silenceMax)\n", New: ""},
 	{Name: "a reader that takes its time ends its answer", File: "idem/client/transport.go", Old: "	n, err := s.ReadCloser.Read(p)\n	s.timer.Stop()\n", New: "	n, err := s.ReadCloser.Read(p)\n"},
+	{Name: "a server that replays outweighs one that does not know", File: "idem/client/answer.go", Old: " && !says(head, header.NameStatus, string(idem.OutcomeUnknown)) && ", New: " && "},
+	{Name: "a server that does not know is heard where it is the only one", File: "idem/client/answer.go", Old: "	unknown := kept(idem.OutcomeUnknown)\n", New: "	unknown := h.Get(header.NameStatus) == string(idem.OutcomeUnknown)\n"},
+	{Name: "the first of two servers says how long to wait", File: "idem/client/backoff.go", Old: "		longest = max(longest, wait(piece, now))\n", New: "		if longest == 0 {\n			longest = wait(piece, now)\n		}\n"},
 	{Name: "a redirect that protects nothing may be sent again", File: "idem/client/transport.go", Old: "			if unprotected(from.Header) {\n", New: "			if false {\n"},
 }
 
@@ -321,7 +324,7 @@ var typeScripts = []Mutant{
 	{Name: "a reason phrase makes an answer an error", File: "idem/client/typescript/src/answer.ts", Old: ".test(a.statusText) ? a.statusText : \"\";", New: ".test(a.statusText) ? a.statusText : a.statusText;"},
 	{Name: "a torn answer that protects nothing is sent again by the client in TypeScript", File: "idem/client/typescript/src/client.ts", Old: "      unprotected = protectsNothing(response.headers);\n", New: "      unprotected = false;\n"},
 	{Name: "a 202 that protects nothing may be sent again by the client in TypeScript", File: "idem/client/typescript/src/client.ts", Old: "    const unprotected = protectsNothing(accepted.headers);\n", New: "    const unprotected = false;\n"},
-	{Name: "what a server behind the server protects nothing of is sent again by the client in TypeScript", File: "idem/client/typescript/src/answer.ts", Old: ".split(\",\").some((said)", New: ".split(\";\").some((said)"},
+	{Name: "what a server behind the server protects nothing of is sent again by the client in TypeScript", File: "idem/client/typescript/src/answer.ts", Old: ".split(\",\").map((value)", New: ".split(\";\").map((value)"},
 }
 
 // pythons: what the client in Python takes for proof.
@@ -343,7 +346,7 @@ var pythons = []Mutant{
 	{Name: "a journal behind a link is what the client in Python makes of it", File: "idem/client/python/src/idem_client/journal.py", Old: " or \"..\" in path.parts:", New: ":"},
 	{Name: "a torn answer that protects nothing is sent again by the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: "        op.unprotected = head is not None and protects_nothing(head.headers)\n", New: "        op.unprotected = answer is not None and protects_nothing(answer.headers)\n"},
 	{Name: "a 202 that protects nothing may be sent again by the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: "    op.unprotected = protects_nothing(accepted.headers)\n", New: ""},
-	{Name: "what a server behind the server protects nothing of is sent again by the client in Python", File: "idem/client/python/src/idem_client/answer.py", Old: ".split(\",\"))", New: ".split(\";\"))"},
+	{Name: "what a server behind the server protects nothing of is sent again by the client in Python", File: "idem/client/python/src/idem_client/answer.py", Old: ".split(\",\") if value", New: ".split(\";\") if value"},
 }
 
 // comparisons: what of a request the middleware compares, and what it reads of its time.

@@ -46,7 +46,7 @@ class Answer:
 
     def problem_code(self, content: bytes) -> str:
         """The code of a problem document, else ""."""
-        if not re.match(r"application/problem\+json *(;|$)", self.headers.get("Content-Type", ""), re.IGNORECASE):
+        if not re.match(r"application/problem\+json *([;,]|$)", self.headers.get("Content-Type", ""), re.IGNORECASE):
             return ""
         document = parse(content)
         return plain_code(document.get("code")) if document else ""
@@ -94,10 +94,22 @@ RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524,
 say that they had no answer of the server (520 to 527, 529, 530, 598, 599), which may have executed the request."""
 
 
+def values(headers: httpx.Headers, name: str) -> list[str]:
+    """What a header says, on all of its lines, which are one here. Servers behind one another may each have told."""
+    return [value.strip() for value in headers.get(name, "").split(",") if value.strip()]
+
+
 def protects_nothing(headers: httpx.Headers) -> bool:
-    """Whether an answer's head says that the key protects nothing there: each attempt that arrives is executed. Servers behind one
-    another may each have told, and their lines are one here."""
-    return any(said.strip() in ("unprotected", "ignored") for said in headers.get("Idempotency-Status", "").split(","))
+    """Whether an answer's head says that the key protects nothing there: each attempt that arrives is executed."""
+    return not {"unprotected", "ignored"}.isdisjoint(values(headers, "Idempotency-Status"))
+
+
+def _is_stored(headers: httpx.Headers) -> bool:
+    """Whether an answer's head marks it as the stored one. Where a server behind the server says otherwise, `replayed` says
+    nothing."""
+    said = values(headers, "Idempotency-Status")
+    replayed = "replayed" in said and "unknown" not in said and not protects_nothing(headers)
+    return replayed or "true" in values(headers, "Idempotent-Replayed") or bool(values(headers, "Idempotency-Expires"))
 
 
 _DECIDED = frozenset({"idempotency_response_not_kept", "idempotency_response_erased"})
@@ -107,22 +119,23 @@ _DECIDED = frozenset({"idempotency_response_not_kept", "idempotency_response_era
 def judge(status: int, headers: httpx.Headers, code: str) -> Verdict:
     """An answer from 300 on that is not stored decides nothing about an attempt before: that may run still, and the server may
     have no record and no lease that keeps it from its commit."""
-    kept = headers.get("Idempotency-Status", "")  # says what the code says, also where the body was replaced
-    if headers.get("Idempotent-Replayed") == "true" or headers.get("Idempotency-Expires") or kept == "replayed":
+    said = values(headers, "Idempotency-Status")  # what the code says, also where the body was replaced
+    unknown = "unknown" in said
+    if _is_stored(headers):
         return "stored"  # whatever it says
     if protects_nothing(headers):
         return "unprotected" if status >= 300 else "answer"  # an attempt before was executed beside this one, if at all; so would be another one
-    if code in _DECIDED and kept != "unknown":
+    if code in _DECIDED and not unknown:
         return "stored"  # as far as it was kept
-    if code == "idempotency_response_too_large" and kept != "unknown":
+    if code == "idempotency_response_too_large" and not unknown:
         return "unproven"  # asking again gets the same, but it is not stored
     if status in RETRIED:
         return "again"
-    if status == 409 and (code in ("idempotency_key_in_progress", "idempotency_key_in_use") or kept == "in_progress"):
+    if status == 409 and (code in ("idempotency_key_in_progress", "idempotency_key_in_use") or "in_progress" in said):
         return "again"
-    if (status == 409 and code == "idempotency_outcome_unknown") or (kept == "unknown" and status >= 300):
+    if (status == 409 and code == "idempotency_outcome_unknown") or (unknown and status >= 300):
         return "unknown"
-    if status in (400, 422) and (code in ("idempotency_key_reused_with_different_payload", "idempotency_error") or kept == "mismatch"):
+    if status in (400, 422) and (code in ("idempotency_key_reused_with_different_payload", "idempotency_error") or "mismatch" in said):
         return "mismatch"
     if status in (410, 412) and code == "idempotency_key_expired":
         return "expired"
