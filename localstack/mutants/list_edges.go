@@ -309,6 +309,8 @@ var journals = []Mutant{
 	{Name: "a server that replays outweighs one that does not know", File: "idem/client/answer.go", Old: " && !says(head, header.NameStatus, string(idem.OutcomeUnknown)) && ", New: " && "},
 	{Name: "a server that does not know is heard where it is the only one", File: "idem/client/answer.go", Old: "	unknown := kept(idem.OutcomeUnknown)\n", New: "	unknown := h.Get(header.NameStatus) == string(idem.OutcomeUnknown)\n"},
 	{Name: "the first of two servers says how long to wait", File: "idem/client/backoff.go", Old: "		longest = max(longest, wait(piece, now))\n", New: "		if longest == 0 {\n			longest = wait(piece, now)\n		}\n"},
+	{Name: "another port of the host gets the credentials", File: "idem/client/await.go", Old: "cmp.Or(u.Port(), ports[scheme])", New: "cmp.Or(ports[scheme], u.Port())"},
+	{Name: "another host gets the credentials", File: "idem/client/await.go", Old: "strings.ToLower(u.Hostname()), cmp", New: "strings.ToLower(u.Scheme), cmp"},
 	{Name: "a redirect that protects nothing may be sent again", File: "idem/client/transport.go", Old: "			if unprotected(from.Header) {\n", New: "			if false {\n"},
 }
 
