@@ -129,7 +129,7 @@ func (c Config) validate() error {
 		return &idem.ConfigError{Field: "Config.Syntax", Value: c.Syntax, Rule: "must be structured, strict or opaque"}
 	}
 	if c.BaseURL != "" {
-		if u, err := url.Parse(c.BaseURL); err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(c.BaseURL, "/") {
+		if u, err := url.Parse(c.BaseURL); err != nil || u.Host == "" || strings.ContainsAny(c.BaseURL, "?#") || strings.HasSuffix(c.BaseURL, "/") {
 			return &idem.ConfigError{Field: "Config.BaseURL", Value: c.BaseURL, Rule: "must be an absolute URL without query and without a slash at its end"}
 		}
 	}

@@ -314,6 +314,8 @@ func TestConfigurationIsChecked(t *testing.T) {
 		"syntax":      {Syntax: "bare"},
 		"base":        {BaseURL: "api.example"},
 		"base, slash": {BaseURL: "https://api.example/prod/"},
+		"base, query": {BaseURL: "https://api.example/prod?"},
+		"base, place": {BaseURL: "https://api.example/prod#"},
 	} {
 		var refused *idem.ConfigError
 		if _, err := client.New(cfg); !errors.As(err, &refused) {

@@ -323,6 +323,7 @@ var typeScripts = []Mutant{
 	{Name: "a power cut makes an entry unreadable to the client in TypeScript", File: "idem/client/typescript/src/file-journal.ts", Old: "/[\\n\\0]+$/", New: "/\\n+$/"},
 	{Name: "null is a key that calls share", File: "idem/client/typescript/src/key.ts", Old: "if (typeof key !== \"string\") throw", New: "if (typeof key === \"undefined\") throw"},
 	{Name: "null is a name that calls share", File: "idem/client/typescript/src/client.ts", Old: "  if (typeof name !== \"string\") return false;\n", New: "  if (typeof name !== \"string\") return name !== undefined;\n"},
+	{Name: "a Location is a part of a query", File: "idem/client/typescript/src/client.ts", Old: " && /^https?:\\/\\/[^/?#\\s]+(\\/[^?#\\s]*[^/?#\\s])?$/i.test(url);", New: " && !url.endsWith(\"/\");"},
 	{Name: "a reason phrase makes an answer an error", File: "idem/client/typescript/src/answer.ts", Old: ".test(a.statusText) ? a.statusText : \"\";", New: ".test(a.statusText) ? a.statusText : a.statusText;"},
 	{Name: "a torn answer that protects nothing is sent again by the client in TypeScript", File: "idem/client/typescript/src/client.ts", Old: "      unprotected = protectsNothing(response.headers);\n", New: "      unprotected = false;\n"},
 	{Name: "a 202 that protects nothing may be sent again by the client in TypeScript", File: "idem/client/typescript/src/client.ts", Old: "    const unprotected = protectsNothing(accepted.headers);\n", New: "    const unprotected = false;\n"},

@@ -113,7 +113,7 @@ export class Client {
     if (!["POST", "PATCH"].includes((init.method ?? "GET").toUpperCase())) {
       return this.#options.fetch(url, whole);
     }
-    const op = await this.#begin(new URL(url), whole, key, operation);
+    const op = await this.#begin(resolved(url), whole, key, operation);
     if (signal?.aborted) {
       if (await this.#unused(op)) throw signal.reason;
       throw new GaveUpError(op.key, "canceled", 0, { status: 0, code: "", retryAfterMs: 0, cause: signal.reason });
@@ -355,7 +355,19 @@ function validate(options: Options): void {
   if (keyAgeMaxMs <= elapsedMaxMs + attemptTimeoutMs) {
     throw new ConfigError(`Options.keyAgeMaxMs = ${keyAgeMaxMs}: must be longer than elapsedMaxMs + attemptTimeoutMs = ${elapsedMaxMs + attemptTimeoutMs}`);
   }
-  if (baseURL !== undefined && (!URL.canParse(baseURL) || baseURL.endsWith("/"))) throw new ConfigError(`Options.baseURL = ${baseURL}: must be a URL without a slash at its end`);
+  if (baseURL !== undefined && !isBase(baseURL)) {
+    throw new ConfigError(`Options.baseURL = ${String(baseURL)}: must be an absolute URL of http or https, without query and without a slash at its end`);
+  }
+}
+
+/** A URL as fetch resolves it in a page. A runtime that has no page may refuse to say where it is, and need not be asked for most URLs. */
+function resolved(url: string | URL): URL {
+  return URL.canParse(url) ? new URL(url) : new URL(url, globalThis.document?.baseURI ?? globalThis.location?.href);
+}
+
+/** Whether a path can be put behind the URL. */
+function isBase(url: unknown): boolean {
+  return typeof url === "string" && URL.canParse(url) && /^https?:\/\/[^/?#\s]+(\/[^?#\s]*[^/?#\s])?$/i.test(url);
 }
 
 /** A body as it is at the call. Node has bytes whose own slice is a view, and has what the caller writes over them. */

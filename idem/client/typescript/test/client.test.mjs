@@ -298,6 +298,32 @@ test("a bound that is no positive number is refused", () => {
   for (const options of invalid) assert.throws(() => new Client({ keyAgeMaxMs: 2 ** 33, ...options }), ConfigError, inspect(options));
 });
 
+test("a baseURL that a Location can't be a path below is refused", () => {
+  for (const baseURL of ["", "/v1", "api.example", "ftp://api.example", "https://", "https://api.example/", "https://api.example/prod?stage=a", "https://api.example/prod?", "https://api.example/prod#a", "https://api.example/prod#", "https://api.example/prod ", " https://api.example", null, 17, new URL("https://api.example/prod")]) {
+    assert.throws(() => new Client({ baseURL }), (error) => error instanceof ConfigError && error.message.includes("baseURL"), String(baseURL));
+  }
+  for (const baseURL of ["https://api.example", "http://127.0.0.1:8080/prod", "https://api.example/restapis/a/b", "HTTPS://api.example"]) new Client({ baseURL });
+});
+
+test("a URL of a page's own site is resolved as fetch does it", async (t) => {
+  const sent = async (place, name, value) => {
+    Object.defineProperty(globalThis, name, { value, configurable: true });
+    t.after(() => delete globalThis[name]);
+    const { fetch, asked } = answering(new Response("paid"));
+    await new Client({ fetch }).fetch(place, post);
+    delete globalThis[name];
+    return asked[0].to;
+  };
+  assert.equal(await sent("/v1/payments", "location", { href: "https://shop.example/cart?id=1" }), "https://shop.example/v1/payments");
+  assert.equal(await sent("payments", "location", { href: "https://shop.example/v1/cart" }), "https://shop.example/v1/payments");
+  assert.equal(await sent("payments", "document", { baseURI: "https://shop.example/base/" }), "https://shop.example/base/payments");
+  const untold = Object.defineProperty({}, "href", { get: () => assert.fail("a whole URL needs no page") });
+  assert.equal(await sent(url, "location", untold), url);
+  const { fetch, asked } = answering();
+  await assert.rejects(new Client({ fetch }).fetch("/v1/payments", post), TypeError); // where there is no page
+  assert.equal(asked.length, 0);
+});
+
 test("await refuses a 202 that it does not know, and does not take it for final", async () => {
   const accepted = () => new Response("{}", { status: 202, headers: { Location: "/v1/operations/op_1" } });
   const client = new Client(answering(accepted()));
