@@ -150,6 +150,26 @@ func TestTheTypeScriptLockFileHasTheToolsVersion(t *testing.T) {
 	}
 }
 
+// A command that installs by name may find a package of somebody else's, as long as there is none of this project's. The pages say so
+// together, and stop together.
+func TestThePackagesSayThatTheyAreNotPublished(t *testing.T) {
+	const said, checkout = "not published yet", "git clone https://github.com/idem-go/idem-aws.git"
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "clients.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := !strings.Contains(string(page), "The packages are "+said)
+	for _, name := range []string{"typescript", "python"} {
+		readme, err := os.ReadFile(filepath.Join(name, "README.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(readme), said) == published || strings.Contains(string(readme), checkout) == published {
+			t.Errorf("docs/clients.md says that the packages are published: %v; %s/README.md does not say the same, or not what to do until then", published, name)
+		}
+	}
+}
+
 // Packages carry the project's license.
 func TestThePackagesHaveTheLicense(t *testing.T) {
 	want, err := os.ReadFile(filepath.Join("..", "..", "LICENSE"))
