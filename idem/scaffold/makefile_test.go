@@ -33,7 +33,7 @@ func makes(t *testing.T, environment []string, arguments ...string) (said string
 // its tables.
 func TestWhatGoesToAWSIsNeverEmulated(t *testing.T) {
 	for target, arguments := range map[string][]string{
-		"deploy": {"deploy", "ALARM_TOPIC=none", "WAREHOUSE_URL=https://warehouse.example"},
+		"deploy": {"deploy", "ALARM_TOPIC=none", "WAREHOUSE_URL=https://warehouse.example", "SCOPE_SECRET_ID=none"},
 		"synth":  {"synth"},
 	} {
 		said, err := makes(t, []string{"EMULATED=true"}, arguments...)
@@ -47,12 +47,12 @@ func TestWhatGoesToAWSIsNeverEmulated(t *testing.T) {
 func TestAnEndpointIsNotDeployedTo(t *testing.T) {
 	for _, name := range []string{"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL_CLOUDFORMATION"} {
 		variable := name + "=http://127.0.0.1:4566"
-		said, err := makes(t, []string{variable}, "deploy", "ALARM_TOPIC=none", "WAREHOUSE_URL=https://warehouse.example")
+		said, err := makes(t, []string{variable}, "deploy", "ALARM_TOPIC=none", "WAREHOUSE_URL=https://warehouse.example", "SCOPE_SECRET_ID=none")
 		if err == nil || !strings.Contains(said, variable+"\nmake: ") || strings.Contains(said, "\ngo ") || strings.Contains(said, "\ncdk ") {
 			t.Errorf("%s make deploy: %v\n%s", variable, err, said)
 		}
 	}
-	if said, err := makes(t, []string{"AWS_ENDPOINT_URL="}, "deploy", "ALARM_TOPIC=none", "WAREHOUSE_URL=https://warehouse.example"); err != nil {
+	if said, err := makes(t, []string{"AWS_ENDPOINT_URL="}, "deploy", "ALARM_TOPIC=none", "WAREHOUSE_URL=https://warehouse.example", "SCOPE_SECRET_ID=none"); err != nil {
 		t.Errorf("with an empty AWS_ENDPOINT_URL: %v\n%s", err, said)
 	}
 }

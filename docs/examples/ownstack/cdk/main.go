@@ -1,6 +1,6 @@
 // Command cdk is the CDK app of the service. It reads from the environment what differs between stages: BUILD is the folder of the
 // binary of command function, ALARM_TOPIC the ARN of an SNS topic or "none", WAREHOUSE_URL where shipments are asked for,
-// SCOPE_SECRET the name of the secret that records are named with, or nothing, and EMULATED=true says that the stack goes to an emulator.
+// SCOPE_SECRET_ID the name of the secret that records are named with, or nothing, and EMULATED=true says that the stack goes to an emulator.
 package main
 
 import (
@@ -27,7 +27,7 @@ func main() {
 		Code:        awslambda.Code_FromAsset(jsii.String(cmp.Or(os.Getenv("BUILD"), "build")), nil),
 		AlarmTopic:  os.Getenv("ALARM_TOPIC"),
 		Environment: map[string]string{"WAREHOUSE_URL": os.Getenv("WAREHOUSE_URL")},
-		ScopeSecret: os.Getenv("SCOPE_SECRET"),
+		ScopeSecret: os.Getenv("SCOPE_SECRET_ID"),
 		Emulated:    emulated,
 		Operators:   true,
 	})
