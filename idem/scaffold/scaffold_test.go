@@ -221,10 +221,10 @@ func TestMakefileSaysWhatItLacks(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	for want, args := range map[string][]string{
-		"IDEM must be":          {"up"},
-		"ALARM_TOPIC must be":   {"deploy", "WAREHOUSE_URL=https://warehouse.example", "SCOPE_SECRET_ID=none"},
-		"WAREHOUSE_URL must be": {"deploy", "ALARM_TOPIC=none", "SCOPE_SECRET_ID=none"},
-		"SCOPE_SECRET_ID must be":  {"deploy", "ALARM_TOPIC=none", "WAREHOUSE_URL=https://warehouse.example"}, // it can't be added later
+		"IDEM must be":            {"up"},
+		"ALARM_TOPIC must be":     {"deploy", "WAREHOUSE_URL=https://warehouse.example", "SCOPE_SECRET_ID=none"},
+		"WAREHOUSE_URL must be":   {"deploy", "ALARM_TOPIC=none", "SCOPE_SECRET_ID=none"},
+		"SCOPE_SECRET_ID must be": {"deploy", "ALARM_TOPIC=none", "WAREHOUSE_URL=https://warehouse.example"}, // it can't be added later
 	} {
 		command := exec.CommandContext(t.Context(), "make", append([]string{"-C", folder, "CDK=false"}, args...)...)
 		said, err := command.CombinedOutput()

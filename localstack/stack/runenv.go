@@ -30,6 +30,14 @@ const (
 	variableCollector     = "COLLECTOR_URL"
 )
 
+// onOff is an option's value as the stack's command takes it: a shell that has read the env file gives it to each make that follows.
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
 // Variables are the KEY=value lines of an env file. A value that a shell would change is in single quotes there.
 type Variables map[string]string
 

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -39,7 +38,7 @@ func (s *Stack) Up(ctx context.Context) error {
 	next := Variables{
 		variableProvider: provider, variableEndpoint: running.URL(), variableWebhookSecret: secret,
 		"AWS_REGION": localRegion, "AWS_ACCESS_KEY_ID": localCredentials, "AWS_SECRET_ACCESS_KEY": localCredentials,
-		"EMULATOR": string(s.options.Emulator), "IAM": strconv.FormatBool(s.options.IAM), "STACK_STATE": s.options.State, variableCode: s.temporary(),
+		"EMULATOR": string(s.options.Emulator), "IAM": onOff(s.options.IAM), "STACK_STATE": s.options.State, variableCode: s.temporary(),
 		variableTokenA: variables.apiKey(variableTokenA), variableTokenB: variables.apiKey(variableTokenB),
 	}
 	contexts := map[string]string{
