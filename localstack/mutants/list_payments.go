@@ -95,6 +95,7 @@ var cutOvers = []Mutant{
 
 // middles: what is made again of a chain that a loss has torn in its middle.
 var middles = []Mutant{
+	{Name: "a payout that the provider shows is asked for again after the refusal", File: "functions/internal/payments/chain.go", Old: "	case l.Screened || l.Ordered:\n", New: "	case l.Screened:\n"},
 	{Name: "a chain that is torn in its middle is there", File: "functions/internal/payments/outcome.go", Old: "	return last.DoneAt.Before(before), last, nil\n", New: "	return last.DoneAt.Before(before) && false, last, nil\n"},
 	{Name: "what follows a torn chain was never called", File: "functions/internal/payments/chain.go", Old: "m.OpenSince, m.NextAttemptAt, m.SweepAt, m.RedrivenAt = record.CreatedAt, now, now.Add(sweepGrace), now", New: "m.CreatedAt, m.NextAttemptAt, m.SweepAt, m.RedrivenAt = now, now, now.Add(sweepGrace), now"},
 	{Name: "a destination that did not pass is paid out to", File: "functions/internal/payments/midchain.go", Old: "	case lost.First.Status == StatusDeclined:\n", New: "	case false:\n"},

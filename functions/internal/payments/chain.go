@@ -17,14 +17,14 @@ type step struct {
 }
 
 // steps are the messages of a lost payout up to the one that it goes on with, by the payload of its first one; nil where it goes on with
-// that. A payout that was only screened goes on with the payout itself, which an operator has said is paid out now. So that message is
-// written here, and says itself that it may have been called: what the screening's settlement inserts counts as called only while
-// RefuseBefore is there, and the provider may list late what was made.
+// that. One whose destination has passed goes on with the payout itself: because the provider shows it, or because an operator has said that
+// it is paid out now. So that message is written here, and says itself that it may have been called: what the screening's settlement
+// inserts counts as called only while RefuseBefore is there, and the provider may list late what was made.
 func (l Lost) steps(screened []byte) ([]step, error) {
 	switch {
 	case l.Released:
 		return stepsToRelease(screened, l.First.ID)
-	case l.Screened:
+	case l.Screened || l.Ordered:
 		_, steps, err := afterScreening(screened, l.First.ID)
 		return steps, err
 	}

@@ -94,6 +94,8 @@ type Lost struct {
 	Released bool
 	// Screened says that a payout's destination has passed, and that nothing came of it yet: its hold stands.
 	Screened bool
+	// Ordered says that a payout's destination has passed, and that the provider shows what became of the payout.
+	Ordered bool
 }
 
 // Made tells which operation the provider's objects are of: all that it shows under the keys of one operation. It is pure, and returns a
@@ -139,7 +141,8 @@ func Made(objects []Shown) (Lost, error) {
 	}
 	unpaid := lost.Kind == EntryPayout && len(byPosition(objects, 2)) == 0
 	lost.Released = unpaid && (len(byPosition(objects, 3)) > 0 || lost.First.Hold == holdReleased)
-	lost.Screened = unpaid && !lost.Released && lost.First.Status == StatusSucceeded
+	passed := lost.First.Status == StatusSucceeded
+	lost.Screened, lost.Ordered = unpaid && !lost.Released && passed, lost.Kind == EntryPayout && !unpaid && passed
 	return lost, nil
 }
 

@@ -752,6 +752,39 @@ func TestATornPayoutIsFinishedWhereThatIsSaid(t *testing.T) {
 	}
 }
 
+// After the refusal has ended no row says that what is made anew may have been called. What the provider shows of a payout is asked about all
+// the same, and nothing is paid out beside it: at a provider that ignores keys, or has forgotten this one, it would be paid twice.
+func TestATornPayoutThatWasPaidIsPaidOnceAfterTheRefusal(t *testing.T) {
+	for destination, path := range map[string]string{"iban_ok": "/payouts", "legacy_bank": "/legacy/payouts"} {
+		for _, left := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, its record is left: %t", destination, left), func(t *testing.T) {
+				onBoth(t, func(w *world) {
+					var a accepted
+					w.payOut("k", destination).want(202).decode(&a)
+					w.calledBefore("/screenings", a.Operation.Message(1), destination, a.Payout.ID)
+					w.calledBefore(path, a.Operation.Message(2), destination, a.Payout.ID)
+					torn := w.recordOf(a.Operation)
+					w.clock.Advance(time.Second)
+					w.backend = w.anew() // without a cut-over
+					w.serve(options{})
+					if left {
+						w.ok(w.store.Insert(w.Context(), torn, w.clock.Now()))
+					}
+					w.clock.Advance(25 * time.Hour)
+					restorer := w.restorer()
+					restorer.LostBefore = w.clock.Now().Add(-time.Hour)
+					if got, err := restorer.Restore(w.Context(), a.Operation, w.shown(a.Operation), payments.Told{Tenant: tenantA, Account: "acct_1"}); err != nil || got != "restored" {
+						w.Fatalf("%q, %v", got, err)
+					}
+					w.finishes()
+					w.payOut("k", destination).want(201)
+					w.made(1, 1, 500)
+				}, options{workerOnly: true})
+			})
+		}
+	}
+}
+
 // A payment and a refund are compared with their 202, too.
 func TestATornOperationDiffersFromWhatWasMade(t *testing.T) {
 	onBoth(t, func(w *world) {
