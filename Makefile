@@ -11,7 +11,8 @@ export EMULATOR
 # shell's environment would turn a command for the running stack into one for production.
 said      = $(if $(filter command,$(origin $1)),$(filter 1,$($1)))
 left      = $(filter environment%,$(origin STAGE))
-IDEMCTL   = $(if $(STAGE),$(if $(left),$(error STAGE is set in the environment: write make $@ STAGE=$(STAGE), or unset STAGE for the running stack))$(STACK) idemctl --stage $(STAGE) --,go run ./functions/cmd/idemctl --env-file .local/run.env)
+stage     = $(if $(left),$(error STAGE is set in the environment: write make $@ STAGE=$(STAGE), or unset it))$(STAGE)
+IDEMCTL   = $(if $(STAGE),$(STACK) idemctl --stage $(stage) --,go run ./functions/cmd/idemctl --env-file .local/run.env)
 # Go's workspace is the checkout's own: who starts it from a module of another folder may have switched workspaces off.
 unexport GOWORK
 
@@ -168,16 +169,16 @@ fmt: ## format the Go code
 	@go fmt work
 
 bootstrap: stack ## prepare a stage's account and Region for deployments, once: STAGE=prod (infra/stages/prod.json)
-	@$(STACK) bootstrap --stage "$(STAGE)"
+	@$(STACK) bootstrap --stage "$(stage)"
 
 deploy: stack ## deploy a stage to AWS with your credentials: STAGE=prod; variables in .local/prod.env; [NOW=1 moves all calls at once, and no alarm ends it]
-	@$(STACK) deploy --stage "$(STAGE)" $(if $(call said,NOW),--now)
+	@$(STACK) deploy --stage "$(stage)" $(if $(call said,NOW),--now)
 
 diff: stack ## show what deploying a stage would change: STAGE=prod
-	@$(STACK) diff --stage "$(STAGE)"
+	@$(STACK) diff --stage "$(stage)"
 
 destroy: stack ## remove a stage's stack from AWS: STAGE=prod; refused while it is protected from termination
-	@$(STACK) destroy --stage "$(STAGE)"
+	@$(STACK) destroy --stage "$(stage)"
 
 release-check: stack ## install this checkout as an adopter would if it were released, and compare two builds of idemctl: minutes
 	@$(STACK) release-check

@@ -56,3 +56,15 @@ func TestAnEndpointIsNotDeployedTo(t *testing.T) {
 		t.Errorf("with an empty AWS_ENDPOINT_URL: %v\n%s", err, said)
 	}
 }
+
+// The manual has an operator read the variables of another service into their shell, its secret's name among them. Records would be named
+// with that for ever.
+func TestTheSecretIsSaidWithTheCommand(t *testing.T) {
+	arguments := []string{"deploy", "ALARM_TOPIC=none", "WAREHOUSE_URL=https://warehouse.example"}
+	if said, err := makes(t, []string{"SCOPE_SECRET_ID=payments/scope"}, arguments...); err == nil || !strings.Contains(said, "SCOPE_SECRET_ID must be said with the command") || strings.Contains(said, "\ncdk ") {
+		t.Errorf("%v\n%s", err, said)
+	}
+	if said, err := makes(t, []string{"SCOPE_SECRET_ID=payments/scope"}, append(arguments, "SCOPE_SECRET_ID=shop/scope")...); err != nil || !strings.Contains(said, "\ncdk deploy ") {
+		t.Errorf("%v\n%s", err, said)
+	}
+}

@@ -52,11 +52,11 @@ func Table(text string) string {
 }
 
 // JSON is JSON that says the same. The encoder escapes some of these runes; the rest can only stand within strings, where JSON admits an
-// escape. The ends of lines are the encoder's own.
+// escape. The ends of lines and the tabs are the encoder's own: within a string they can't stand as they are.
 func JSON(text string) string {
 	var all strings.Builder
 	for _, r := range text {
-		if Acted(r) && r != '\n' {
+		if Acted(r) && !strings.ContainsRune("\n\r\t", r) {
 			fmt.Fprintf(&all, `\u%04x`, r)
 			continue
 		}

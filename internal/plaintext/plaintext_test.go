@@ -23,6 +23,11 @@ func TestATerminalActsOnNothing(t *testing.T) {
 	if got := Table("A\tB\na\x1b\tb\u202e\n"); got != "A\tB\n"+`a\x1b`+"\t"+`b\u202e`+"\n" {
 		t.Errorf("%q", got)
 	}
+	for _, ends := range []string{"{\n\t\"a\": 1\n}", "{\r\n  \"a\": 1\r\n}"} { // an encoder's own
+		if got := JSON(ends); got != ends {
+			t.Errorf("%q is %q", ends, got)
+		}
+	}
 	for _, r := range directions {
 		text := "op_" + string(r) + "1"
 		raw, err := json.Marshal(text)

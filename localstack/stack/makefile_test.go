@@ -42,11 +42,23 @@ func TestAStageIsSaidWithTheCommand(t *testing.T) {
 		if said, err := recipe(t, "OTHER=", target, "STAGE=prod"); err != nil || !strings.Contains(said, inAWS) {
 			t.Errorf("make %s STAGE=prod: %v\n%s", target, err, said)
 		}
-		want := "STAGE is set in the environment: write make " + target + " STAGE=prod, or unset STAGE for the running stack"
+		want := "STAGE is set in the environment: write make " + target + " STAGE=prod, or unset it"
 		if said, err := recipe(t, "STAGE=prod", target); err == nil || !strings.Contains(said, want) || strings.Contains(said, "idemctl --") {
 			t.Errorf("STAGE=prod make %s: %v\n%s", target, err, said)
 		}
 		if said, err := recipe(t, "STAGE=dev", target, "STAGE=prod"); err != nil || !strings.Contains(said, inAWS) {
+			t.Errorf("STAGE=dev make %s STAGE=prod: %v\n%s", target, err, said)
+		}
+	}
+}
+
+// A stage that is left in a shell's environment is neither deployed nor removed.
+func TestWhatGoesToAWSIsSaidWithTheCommand(t *testing.T) {
+	for _, target := range []string{"bootstrap", "deploy", "diff", "destroy"} {
+		if said, err := recipe(t, "STAGE=prod", target); err == nil || !strings.Contains(said, "write make "+target+" STAGE=prod") || strings.Contains(said, "--stage") {
+			t.Errorf("STAGE=prod make %s: %v\n%s", target, err, said)
+		}
+		if said, err := recipe(t, "STAGE=dev", target, "STAGE=prod"); err != nil || !strings.Contains(said, target+` --stage "prod"`) {
 			t.Errorf("STAGE=dev make %s STAGE=prod: %v\n%s", target, err, said)
 		}
 	}
