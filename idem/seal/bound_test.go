@@ -229,6 +229,9 @@ func TestPlantedEvidenceSettlesNothing(t *testing.T) {
 			open(nil)(t, s, m)
 			m.Payload = nil
 		}},
+		"the mark of an erased key":                      {true, open([]byte("\x8fidm\x01e\x00\x00\x00\x00"))},
+		"the mark of an erased key, without SealedOnly":  {false, open([]byte("\x8fidm\x01e\x00\x00\x00\x00"))},
+		"the mark of an erased key, and bytes behind it": {true, open([]byte("\x8fidm\x01e\x00\x00\x00\x00more"))},
 		"another message's": {false, func(t *testing.T, s *shipping, m *storage.Message) {
 			r, other := accepted(t, "ada", "pay ada")
 			other.State, other.KeptDelivered = storage.MessageDead, &storage.Kept{Evidence: []byte("charged ada")}

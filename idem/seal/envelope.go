@@ -123,6 +123,9 @@ func (e envelope) seal(key Key, p place, plain []byte) ([]byte, error) {
 	return aead.Seal(out, nonce, text, bound), nil
 }
 
+// markedErased says that the bytes stand for what could not be sealed.
+func markedErased(b []byte) bool { return sealed(b) && b[len(mark)+1] == erased }
+
 // keyOf returns the id of the key that an envelope was sealed under. It returns [storage.ErrErased] for an empty one, and
 // [ErrNotAuthentic] for what is none, and [ErrVersion] for a later release's.
 func keyOf(b []byte) (id uint32, err error) {

@@ -82,9 +82,13 @@ func (s *Store) LoadResponse(ctx context.Context, r storage.Record) (storage.Rec
 func (s *Store) open(ctx context.Context, p place, b []byte) ([]byte, error) {
 	plain, err := s.opens(ctx, p, b)
 	if errors.Is(err, ErrNotAuthentic) {
-		s.cfg.Logger.ErrorContext(ctx, "seal.not_authentic", "what", string(p.what), "key_hash", p.record, "id", p.id, "error", err, "alarm", true)
+		s.tellNotAuthentic(ctx, p, err)
 	}
 	return plain, err
+}
+
+func (s *Store) tellNotAuthentic(ctx context.Context, p place, err error) {
+	s.cfg.Logger.ErrorContext(ctx, "seal.not_authentic", "what", string(p.what), "key_hash", p.record, "id", p.id, "error", err, "alarm", true)
 }
 
 func (s *Store) opens(ctx context.Context, p place, b []byte) ([]byte, error) {
@@ -256,6 +260,9 @@ func (s *Store) OpenMessage(ctx context.Context, m storage.Message) (storage.Mes
 			continue
 		}
 		plain, err := s.open(ctx, part.place, *part.bytes)
+		if part.evidence && markedErased(*part.bytes) {
+			err = s.markOf(ctx, part.place, err)
+		}
 		switch {
 		case errors.Is(err, storage.ErrErased):
 			unopened = true
@@ -271,6 +278,21 @@ func (s *Store) OpenMessage(ctx context.Context, m storage.Message) (storage.Mes
 		return m, nil
 	}
 	return opened, nil
+}
+
+// markOf judges the mark of an erased key, which anybody can write, where evidence should be: erased is what it reads as. Where the tenant has
+// a key nobody had to leave evidence out, and the mark would settle what nobody has called. One from before a renewal of the keys, or from
+// within Config.KeyAgeMax of an erasure, is refused likewise: a person decides.
+func (s *Store) markOf(ctx context.Context, p place, erased error) error {
+	_, err := s.keys.get(ctx, p.tenant, currentKey)
+	switch {
+	case err == nil:
+		s.tellNotAuthentic(ctx, p, ErrNotAuthentic)
+		return ErrNotAuthentic
+	case errors.Is(err, storage.ErrErased):
+		return erased
+	}
+	return err
 }
 
 // evidenceOf is the evidence in a copy of what is kept; nil where nothing is.

@@ -130,7 +130,7 @@ func (p *prepareTables) Run(d *idemctl.Desk) error {
 		return err
 	}
 	return shown(d, deployment, p.Write, operator.Task{
-		Name: "tables prepare", Subject: "tables " + deployment.name(Idempotency) + p.Suffix, Would: "switch on time to live, stream, point-in-time recovery and protection from deletion",
+		Name: "tables prepare", Subject: "tables " + deployment.name(Idempotency) + p.Suffix, Would: "switch on time to live, stream, point-in-time recovery and protection from deletion, and take out a refuse-before from before the tables were made",
 		Act: func(ctx context.Context) (string, error) {
 			to, err := lossOf(ctx, deployment, p.Suffix, false)
 			if err != nil {
@@ -168,7 +168,7 @@ func (r *restoreTables) Run(d *idemctl.Desk) error {
 	}
 	client, sources := deployment.dynamoDB(), []string(nil)
 	return shown(d, deployment, r.Write, operator.Task{
-		Name: "tables restore", Subject: "tables " + deployment.name(Idempotency) + r.Suffix, Would: fmt.Sprintf("restore %d tables to %s", len(deployment.Tables), r.source()),
+		Name: "tables restore", Subject: "tables " + deployment.name(Idempotency) + r.Suffix, Would: fmt.Sprintf("restore %d tables to %s, on which nothing executes before refuse-before is set", len(deployment.Tables), r.source()),
 		Judge: func(ctx context.Context) (err error) {
 			sources, err = r.unbegun(ctx, client, deployment.Tables)
 			return err

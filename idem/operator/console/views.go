@@ -187,12 +187,26 @@ func (c *Console) story(r *http.Request, id string) (operator.Story, error) {
 	return c.cfg.Desk.Inspect(r.Context(), id)
 }
 
+// factsOf are those of what the application knows. An application that could not read it may have given nothing that can be asked, such as a
+// nil pointer; then the story says so.
+func factsOf(story *operator.Story) (facts Facts, factual bool) {
+	told, ok := story.Application.(Factual)
+	if !ok {
+		return Facts{}, false
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			facts, factual = Facts{}, false
+			story.ApplicationError = strings.TrimPrefix(fmt.Sprintf("%s; its facts: %v", story.ApplicationError, p), "; ")
+		}
+	}()
+	return told.Facts(), true
+}
+
 func (c *Console) pageOf(story operator.Story) operationPage {
 	now := c.now()
 	page := operationPage{Story: story, Fence: fenceOf(story)}
-	if told, ok := story.Application.(Factual); ok {
-		page.Facts, page.Factual = told.Facts(), true
-	}
+	page.Facts, page.Factual = factsOf(&page.Story)
 	page.Summary, page.Tone = summary(story, now)
 	page.Timeline = timelineOf(story, page.Facts, now)
 	page.Picture = draw(page.Timeline)
