@@ -38,6 +38,7 @@ var lines = []Mutant{
 	{Name: "a change that was refused has an answer", File: "idem/operator/idemctl/commands.go", Old: "	if Unfinished(err) {\n", New: "	if Unfinished(err) && !errors.As(err, new(*operator.UnloggedError)) {\n"},
 	{Name: "a full disk is the network's", File: "idem/operator/idemctl/trouble.go", Old: " || errors.As(err, new(*fs.PathError)) {\n		return false", New: " {\n		return false"},
 	{Name: "a session that is over is for the environment", File: "idem/operator/idemctl/trouble.go", Old: "		errors.As(err, new(called)) &&", New: "		false && errors.As(err, new(called)) &&"},
+	{Name: "a secret that can't be read is for the environment", File: "idem/operator/idemctl/own.go", Old: "	if err == nil || isTrouble(err) {", New: "	if err == nil {"},
 	{Name: "a list is wider than a terminal beside a long token", File: "idem/operator/idemctl/table.go", Old: "[]int{cutMin, least}", New: "[]int{cutMin, max(least, cutMin)}"},
 	{Name: "letters are deleted without an entry", File: "idem/operator/letters.go", Old: "	return d.carry(ctx, ch, action{name: \"redrive letters\",", New: "	if !ch.DryRun {\n		_, err := through(ctx)\n		return Result{}, err\n	}\n	return d.carry(ctx, ch, action{name: \"redrive letters\","},
 }

@@ -145,6 +145,18 @@ func TestCommandLinesThatAreIncompleteAreAnsweredByWhatToWrite(t *testing.T) {
 	}
 }
 
+// What AWS or the network answers is trouble, also where it is passed on as the environment's.
+func TestTroubleIsNotOfTheEnvironment(t *testing.T) {
+	for _, trouble := range []error{uncalled{awsError("AccessDeniedException")}, context.DeadlineExceeded, &net.OpError{Op: "dial", Err: errors.New("refused")}} {
+		if err := Environment(fmt.Errorf("read the secret: %w", trouble)); !errors.Is(err, trouble) || exitOf(err) != ExitTrouble {
+			t.Errorf("%v: exit code %d", err, exitOf(err))
+		}
+	}
+	if err := Environment(errors.New("it is not set")); exitOf(err) != ExitUsage || Environment(nil) != nil {
+		t.Errorf("%v: exit code %d", err, exitOf(err))
+	}
+}
+
 // What an error links to is a heading of the manual.
 func TestErrorsLinkToTheManual(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/operator.md")

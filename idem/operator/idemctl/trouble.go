@@ -107,7 +107,7 @@ func adviceOnAWS(code string) string {
 	case strings.Contains(code, "AccessDenied"), strings.Contains(code, "NotAuthorized"):
 		return "Your credentials may not do this. The message names the action: have it added to them, and run the command again."
 	case code == "ResourceNotFoundException", strings.Contains(code, "NonExistentQueue"), strings.Contains(code, "QueueDoesNotExist"):
-		return "There is no such table or queue in this account and Region. Check AWS_REGION, your credentials, and that --env-file is of the right stage."
+		return "There is no such table, queue or secret in this account and Region. Check AWS_REGION, your credentials, and that --env-file is of the right stage."
 	}
 	return adviceTrouble
 }
