@@ -12,6 +12,8 @@ const (
 // desks: what an operator's desk says of a change.
 var desks = []Mutant{
 	{Name: "a sweep that failed is done", File: deskSweepFile, Old: "did.Messages.Errors > 0 || did.Records.Errors > 0:", New: "false:"},
+	{Name: "a sweep takes trouble for another release's row", File: deskSweepFile, Old: "failed > 0 && e.Report.Messages.OtherRelease+e.Report.Records.OtherRelease == failed", New: "failed > 0"},
+	{Name: "a sweep does not say that another release's row failed", File: deskSweepFile, Old: "failed > 0 && e.Report.Messages.OtherRelease+e.Report.Records.OtherRelease == failed", New: "failed < 0"},
 	{Name: "a sweep that goes on is told as JSON", File: deskSweepFile, Old: "			case bool: // of unfinished\n", New: "			case []any:\n"},
 	{Name: "a question that decided nothing is done", File: deskReconcileFile, Old: "	if decision == outbox.DecisionUndecided ||", New: "	if false && decision == outbox.DecisionUndecided ||"},
 	{Name: "a question that left its message dead is done", File: deskReconcileFile, Old: "		return d.whyDead(ctx, id)\n", New: "		return nil\n"},

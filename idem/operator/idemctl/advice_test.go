@@ -69,6 +69,8 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 		"nothing is decided":      {operator.ErrUndecided, "once the provider answers", ExitTrouble},
 		"a message that died":     {operator.ErrDied, "idemctl inspect", ExitTrouble},
 		"a sweep that failed":     {&operator.SweepError{}, "leave the rest to the scheduled sweep", ExitTrouble},
+		"a sweep of another's":    {&operator.SweepError{Report: outbox.Report{Messages: outbox.Counts{Errors: 2, OtherRelease: 2}}}, "Another release wrote it", ExitTrouble},
+		"a sweep, some another's": {&operator.SweepError{Report: outbox.Report{Messages: outbox.Counts{Errors: 2, OtherRelease: 1}}}, "leave the rest to the scheduled sweep", ExitTrouble},
 		"another scope secret":    {idem.ErrScopeSecret, "scope secret", ExitTrouble},
 		"another release's topic": {&outbox.TopicError{Topic: "t"}, "Another release", ExitTrouble},
 		"an unusable value":       {&idem.ConfigError{Field: "Window", Rule: "must be above 0"}, "another value", ExitUsage},
