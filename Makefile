@@ -6,13 +6,17 @@
 STACK    := .local/build/bin/stack
 EMULATOR ?= ministack
 ARCH     ?= arm64
-IDEMCTL  := $(if $(STAGE),$(STACK) idemctl --stage $(STAGE) --,go run ./functions/cmd/idemctl --env-file .local/run.env)
 export EMULATOR
+# What goes to a stage in AWS, changes something there, or takes its alarms off is said with the command. A variable that is left in a
+# shell's environment would turn a command for the running stack into one for production.
+said      = $(if $(filter command,$(origin $1)),$(filter 1,$($1)))
+left      = $(filter environment%,$(origin STAGE))
+IDEMCTL   = $(if $(STAGE),$(if $(left),$(error STAGE is set in the environment: write make $@ STAGE=$(STAGE), or unset STAGE for the running stack))$(STACK) idemctl --stage $(STAGE) --,go run ./functions/cmd/idemctl --env-file .local/run.env)
 # Go's workspace is the checkout's own: who starts it from a module of another folder may have switched workspaces off.
 unexport GOWORK
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-fast test-whole test-unit test-race test-infra test-browser test-simulate test-e2e flakes chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak simulate planted alike mutants bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy release-check release release-binaries release-clients lint-all vulnerabilities stack
+.PHONY: help tools cdk run up down status logs invoke build test test-fast test-whole test-unit test-race test-infra test-browser test-simulate test-e2e flakes chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak simulate planted alike mutants bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy release-check release release-binaries release-clients lint-all vulnerabilities stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +24,9 @@ help: ## list the targets
 
 tools: stack ## install the pinned tools into .local/tools
 	@$(STACK) tools
+
+cdk: stack ## print the path of the pinned CDK's command line, which it installs where it is missing (make -s prints nothing else)
+	@$(STACK) cdk
 
 run: stack ## start the stack, send example requests, serve the operator's console, follow the logs (Ctrl-C leaves the stack running): [RAW=1]
 	@$(STACK) run $(if $(RAW),--raw)
@@ -111,7 +118,7 @@ idemctl: $(if $(STAGE),stack) ## the operator's command on the running stack, or
 	@$(IDEMCTL) $(ARGS)
 
 console: $(if $(STAGE),stack) ## the operator's console, a page on this machine, on the running stack or on a stage: [STAGE=prod] [WRITE=1] [ARGS="--port 8080 --open"]
-	@$(IDEMCTL) console $(if $(WRITE),--write) $(ARGS)
+	@$(IDEMCTL) console $(if $(call said,WRITE),--write) $(ARGS)
 
 drift: $(if $(STAGE),stack) ## compare keys, messages, payments and the provider's objects on the running stack, or on a stage: [STAGE=prod] ARGS="--from …"
 	@$(IDEMCTL) drift $(ARGS)
@@ -164,7 +171,7 @@ bootstrap: stack ## prepare a stage's account and Region for deployments, once: 
 	@$(STACK) bootstrap --stage "$(STAGE)"
 
 deploy: stack ## deploy a stage to AWS with your credentials: STAGE=prod; variables in .local/prod.env; [NOW=1 moves all calls at once, and no alarm ends it]
-	@$(STACK) deploy --stage "$(STAGE)" $(if $(filter 1,$(NOW)),--now)
+	@$(STACK) deploy --stage "$(STAGE)" $(if $(call said,NOW),--now)
 
 diff: stack ## show what deploying a stage would change: STAGE=prod
 	@$(STACK) diff --stage "$(STAGE)"

@@ -273,7 +273,7 @@ func (d *driver) put(r *storage.Record, w protocol.Write) {
 	if a.row != nil {
 		return
 	}
-	r.Response, r.Sealed, r.Chunks, r.DoneAt = a.response, false, 0, time.Time{}
+	r.Response, r.Sealed, r.Chunks, r.ChunksDigest, r.DoneAt = a.response, false, 0, "", time.Time{}
 	if r.State.Final() {
 		r.DoneAt = translation.TimeOf(d.clock)
 	}

@@ -388,22 +388,25 @@ func TestDoRejectIsStoredAndReplayed(t *testing.T) { // design.md "What a write 
 }
 
 // Nothing of a wrapped handler's is taken back: a rejection is its answer, and not told to its client alone while the key is unknown to all that
-// come after.
+// come after. It is stored also where the policy would not store another answer with its status.
 func TestARejectionOfAWrappedHandlerIsItsAnswer(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w := newWorld(t, nil)
-		problem := idem.NewProblem(402, "insufficient_funds", "Insufficient funds", "The account does not hold the amount.")
-		rejects := func(context.Context, *idem.Tx) (idem.Response, error) {
-			return idem.Response{}, fmt.Errorf("pay: %w", &idem.RejectedError{Problem: problem})
-		}
-		orders := w.register(idem.Operation{Kind: idem.KindWrapped, Probed: true})
-		w.want(w.do(orders, request("{}"), rejects), idem.OutcomeExecuted, 402, string(problem.Response().Body))
-		w.want(w.do(orders, request("{}"), rejects), idem.OutcomeReplayed, 402, string(problem.Response().Body))
-		frees := w.register(idem.Operation{Name: "orders.free", Kind: idem.KindWrapped, ReleaseOn: []int{402}})
-		for range 2 { // by this status nothing has happened, and its key is free
-			w.want(w.do(frees, request("{}"), rejects), idem.OutcomeExecuted, 402, string(problem.Response().Body))
-		}
-	})
+	for _, status := range []int{402, 409} {
+		bubble(t, func(t *testing.T) {
+			w := newWorld(t, nil)
+			problem := idem.NewProblem(status, "refused", "Refused", "The account does not hold the amount.")
+			body := string(problem.Response().Body)
+			rejects := func(context.Context, *idem.Tx) (idem.Response, error) {
+				return idem.Response{}, fmt.Errorf("pay: %w", &idem.RejectedError{Problem: problem})
+			}
+			orders := w.register(idem.Operation{Kind: idem.KindWrapped, Probed: true})
+			w.want(w.do(orders, request("{}"), rejects), idem.OutcomeExecuted, status, body)
+			w.want(w.do(orders, request("{}"), rejects), idem.OutcomeReplayed, status, body)
+			frees := w.register(idem.Operation{Name: "orders.free", Kind: idem.KindWrapped, ReleaseOn: []int{status}})
+			for range 2 { // by this status nothing has happened, and its key is free
+				w.want(w.do(frees, request("{}"), rejects), idem.OutcomeExecuted, status, body)
+			}
+		})
+	}
 }
 
 func TestDoRetryReadsAndRunsAgain(t *testing.T) { // A lost optimistic lock is never stored

@@ -22,9 +22,6 @@ func (x *execution) handled(ctx context.Context, response Response, err error) p
 		x.run.until.Stop()
 	}
 	x.run.response, x.run.err = response, err
-	if rejected := (*RejectedError)(nil); x.op.Kind == KindWrapped && errors.As(err, &rejected) {
-		x.run.response, x.run.err = rejected.Problem.Response(), nil // nothing of a wrapped handler's is taken back: it has answered
-	}
 	result := x.classify(ctx)
 	row := x.incarnation(x.machine.Held.Op)
 	status := x.answers.at(result.Answer).response.Status
@@ -67,6 +64,9 @@ func (x *execution) classify(ctx context.Context) protocol.Result {
 // success contradicts what the handler said.
 func (x *execution) nothingHappened(ctx context.Context) bool {
 	r := &x.run
+	if rejected := (*RejectedError)(nil); x.op.Kind == KindWrapped && errors.As(r.err, &rejected) && slices.Contains(x.op.ReleaseOn, rejected.Problem.Status) {
+		r.response, r.err = rejected.Problem.Response(), nil // it is answered, as any other with this status
+	}
 	if r.err == nil && slices.Contains(x.op.ReleaseOn, r.response.Status) {
 		return true
 	}

@@ -78,7 +78,7 @@ func TestRetryAfterOfAKeyThatIsNotFreeYetIsItsEnd(t *testing.T) {
 		if _, err := w.engine.CacheBust(t.Context(), "t", first.OperationID, "", "the rate was wrong"); err != nil {
 			t.Fatal(err)
 		}
-		left := w.mem.Records()[0].LeaseUntil.Sub(time.Now())
+		left := time.Until(w.mem.Records()[0].LeaseUntil)
 		if result := w.do(op, request(`1`), slow(0)); result.Outcome != idem.OutcomeInProgress || result.RetryAfter != min(left, 30*time.Second) || left <= 2*time.Second {
 			t.Errorf("%s, Retry-After %v, want at most 30 s of %v", result.Outcome, result.RetryAfter, left)
 		}

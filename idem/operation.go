@@ -25,8 +25,8 @@ type Operation struct {
 	// Policy is the contract with the clients. Required.
 	Policy Policy
 	// ReadFirst reads the record before anything else. A replay then costs a read (a fifth of a write's price) instead of
-	// a failed write, which is billed by the stored size; a first request costs one read more. Optimistic and deferred
-	// operations always read first: their duplicates would run the handler for nothing.
+	// a failed write, which is billed by the stored size, and takes no right of a quota, be it for a moment; a first request costs
+	// one read more. Optimistic and deferred operations always read first: their duplicates would run the handler for nothing.
 	ReadFirst bool
 	// Inline, where set, delivers the operation's messages within the request, and answers with the final response where
 	// that succeeds. A duplicate continues a chain that was left open. For KindDeferred only. Default: a worker

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Quota limits one tenant's new keys and look-ups; package quota enforces it across instances. It is never asked about a
-// replay. One with a method Wait(ctx, tenant) error is also asked before a request waits, be it for a replay: one that is over that
+// Quota limits one tenant's new keys and look-ups; package quota enforces it across instances. It never refuses a replay. It is not
+// asked about one where the record is read before it is reserved: see [Operation.ReadFirst]. One with a method Wait(ctx, tenant) error is also asked before a request waits, be it for a replay: one that is over that
 // limit is answered at once. A [*QuotaError] refuses. Any other error means that the quota could not be read, and the request gets 503.
 type Quota interface {
 	// NewKey asks for the right to one new key of the tenant. giveBack, which is not nil where err is, returns the right

@@ -3,6 +3,7 @@ package idem_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -13,9 +14,12 @@ import (
 type counted struct {
 	keys, lookUps int
 	err           error
+	// asked is how often a key was asked for.
+	asked int
 }
 
 func (c *counted) NewKey(context.Context, string) (func(), error) {
+	c.asked++
 	if c.err != nil {
 		return nil, c.err
 	}
@@ -101,6 +105,30 @@ func TestQuotaGivesBackWhatALostReserveTook(t *testing.T) {
 			t.Errorf("%d rights left of 5 after one key and three replays, want 4", quota.keys)
 		}
 	})
+}
+
+// A replay whose record is read first takes no right, be it for a moment: the others could lack it. Where it is not, each takes one and
+// gives it back.
+func TestAReplayThatIsReadAsksForNoRight(t *testing.T) {
+	for _, op := range kinds {
+		t.Run(fmt.Sprintf("%s read first %v", op.Kind, op.ReadFirst), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				quota := &counted{keys: 5}
+				w := newWorld(t, nil).limited(quota)
+				registered := w.register(op)
+				for range 4 {
+					w.do(registered, request(`1`), w.handler(200))
+				}
+				want := 1
+				if op.Kind == idem.KindAtomic && !op.ReadFirst {
+					want = 4
+				}
+				if quota.asked != want || quota.keys != 4 {
+					t.Errorf("asked %d times, %d rights left; want %d and 4", quota.asked, quota.keys, want)
+				}
+			})
+		})
+	}
 }
 
 // Nobody to ask is no permission: 503.

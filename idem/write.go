@@ -13,8 +13,8 @@ func Reject(p Problem) Failure { return storage.Rejecting(p.Status, p.Response) 
 func Retry() Failure { return storage.Retrying() }
 
 // RejectedError lets a handler answer with a stored 4xx by returning it as its error; nothing it wrote is committed. A
-// wrapped handler has answered by it, as if it had returned the problem's response. With any other status it is a
-// [*HandlerError], and nothing is stored.
+// wrapped handler has answered by it: it is stored whatever the policy stores of other answers, unless Operation.ReleaseOn
+// has its status. With any other status it is a [*HandlerError], and nothing is stored.
 type RejectedError struct {
 	// Problem is the answer, with a status from 400 to 499.
 	Problem Problem

@@ -99,23 +99,32 @@ func (s *Store) ScopeMark(ctx context.Context, keep string) (string, error) {
 	return s.inner.ScopeMark(ctx, keep)
 }
 
-// LoadResponse implements storage.Store. A sealed response is always opened by the store.
+// LoadResponse implements storage.Store. A sealed response is always opened by the store. A record whose chunks are missing is held no
+// longer: another execution may have written over them.
 func (s *Store) LoadResponse(ctx context.Context, r storage.Record) (storage.Record, error) {
 	if r.Sealed || r.Chunks == 0 || !holdable(r) {
-		return s.inner.LoadResponse(ctx, r)
+		return s.load(ctx, r)
 	}
 	asked := s.cfg.Now()
 	if e, ok := s.held(r.Key, asked, func(e entry) bool { return e.loaded != nil && same(*e.loaded, r) }); ok {
 		loaded := clone(*e.loaded)
-		r.Response, r.Chunks = loaded.Response, loaded.Chunks
+		r.Response, r.Chunks, r.ChunksDigest = loaded.Response, loaded.Chunks, loaded.ChunksDigest
 		return r, nil
 	}
 	reads := s.begin(r.Key)
 	defer s.end(r.Key, reads)
-	loaded, err := s.inner.LoadResponse(ctx, r)
+	loaded, err := s.load(ctx, r)
 	if err == nil {
 		kept := clone(loaded)
 		s.hold(entry{loaded: &kept, asked: asked}, reads)
+	}
+	return loaded, err
+}
+
+func (s *Store) load(ctx context.Context, r storage.Record) (storage.Record, error) {
+	loaded, err := s.inner.LoadResponse(ctx, r)
+	if errors.Is(err, storage.ErrChunksMissing) {
+		s.drop(r.Key)
 	}
 	return loaded, err
 }

@@ -120,6 +120,24 @@ func TestContract(t *testing.T) {
 	})
 }
 
+// A held record whose chunks are another execution's by now is not told again: who asks next gets what is stored.
+func TestARecordWithoutItsChunksIsReadAnew(t *testing.T) {
+	w := newWorld(t, cache.Config{})
+	w.put(record("k", 5000))
+	seen := w.get("k")
+	next := record("k", 6000)
+	next.Epoch, next.Revision = 2, "of another execution"
+	if err := w.inner.Update(t.Context(), next, storage.FenceOf(*seen)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.cache.LoadResponse(t.Context(), *seen); !errors.Is(err, storage.ErrChunksMissing) {
+		t.Fatalf("got %v, want ErrChunksMissing", err)
+	}
+	if r := must[storage.Record](t)(w.cache.LoadResponse(t.Context(), *w.get("k"))); r.Epoch != 2 || len(r.Response.Body) != 6000 {
+		t.Errorf("asked again: epoch %d, %d bytes", r.Epoch, len(r.Response.Body))
+	}
+}
+
 func TestFinalRecordsAreReadOnceAMinute(t *testing.T) {
 	w := newWorld(t, cache.Config{})
 	w.put(record("k", 10))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/internal/bounded"
 )
 
 // answer is a response whose body was read, or the beginning of a longer one.
@@ -28,13 +29,13 @@ var errAnswerTooLong = errors.New("the answer is too long")
 
 // read reads an answer up to the bound. A body that is longer stays open. An error means that the answer is torn: it has its head then.
 func read(res *http.Response, bytesMax int64) (*answer, error) {
-	body, err := io.ReadAll(io.LimitReader(res.Body, bytesMax+1))
+	body, longer, err := bounded.Read(res.Body, bytesMax)
 	a := &answer{res: res, body: body}
 	if err != nil {
 		res.Body.Close()
 		return a, err
 	}
-	if int64(len(body)) > bytesMax {
+	if longer {
 		a.rest = res.Body
 		return a, nil
 	}
@@ -46,8 +47,8 @@ func read(res *http.Response, bytesMax int64) (*answer, error) {
 	return a, nil
 }
 
-// problemType is the media type of a problem document, whatever its parameters are.
-var problemType = regexp.MustCompile(`(?i)^application/problem\+json *(;|$)`)
+// problemType is the media type of a problem document, whatever its parameters are, and whether or not it comes twice.
+var problemType = regexp.MustCompile(`(?i)^application/problem\+json *([;,]|$)`)
 
 // readProblem reads a problem document. Where another member has another type than idem's problems give it, the code counts still: by it
 // an expired key is told from one that may be sent again.
@@ -122,43 +123,61 @@ var retried = []int{
 // decided are the codes that say, by themselves, what became of the request: asking again gets the same.
 var decided = []string{header.CodeResponseNotKept, header.CodeResponseErased}
 
-// unprotected says that an answer's head tells that the key protects nothing there: each attempt that arrives is executed. Servers behind
-// one another may each have told, on lines of their own or on one.
-func unprotected(head http.Header) bool {
-	for said := range strings.SplitSeq(strings.Join(head.Values(header.NameStatus), ","), ",") {
-		if said = strings.TrimSpace(said); said == "unprotected" || said == "ignored" {
-			return true
+// says tells whether a header says the value. Servers behind one another may each have told, on lines of their own or on one: one of
+// them is enough.
+func says(head http.Header, name, value string) bool {
+	return slices.Contains(values(head, name), value)
+}
+
+// values are what a header says, on all of its lines, that may each be a list (RFC 9110 section 5.3).
+func values(head http.Header, name string) []string {
+	var all []string
+	for value := range strings.SplitSeq(strings.Join(head.Values(name), ","), ",") {
+		if value = strings.TrimSpace(value); value != "" {
+			all = append(all, value)
 		}
 	}
-	return false
+	return all
+}
+
+// unprotected says that an answer's head tells that the key protects nothing there: each attempt that arrives is executed.
+func unprotected(head http.Header) bool {
+	return says(head, header.NameStatus, "unprotected") || says(head, header.NameStatus, "ignored")
+}
+
+// stored says that an answer's head marks it as the stored one. Where a server behind the server says otherwise, "replayed" says nothing.
+func stored(head http.Header) bool {
+	replayed := says(head, header.NameStatus, string(idem.OutcomeReplayed)) && !says(head, header.NameStatus, string(idem.OutcomeUnknown)) && !unprotected(head)
+	return replayed || says(head, header.NameReplayed, "true") || len(values(head, header.NameExpires)) > 0
 }
 
 // judge is pure: semantics.md "On the wire", read from the client's side. An answer from 300 on that is not stored decides nothing about
 // an attempt before: that may run still, and the server may have no record and no lease that keeps it from its commit.
 func (a *answer) judge() verdict {
 	h, status, code := a.res.Header, a.res.StatusCode, a.problem.Code
-	kept := h.Get(header.NameStatus) // says what the code says, also where the body is compressed or was replaced
+	// The header says what the code says, also where the body is compressed or was replaced.
+	kept := func(outcome idem.Outcome) bool { return says(h, header.NameStatus, string(outcome)) }
+	unknown := kept(idem.OutcomeUnknown)
 	switch {
-	case h.Get(header.NameReplayed) == "true" || h.Get(header.NameExpires) != "" || kept == string(idem.OutcomeReplayed):
+	case stored(h):
 		return verdictStored // whatever it says
 	case unprotected(h) && status >= http.StatusMultipleChoices:
 		return verdictUnprotected // an attempt before was executed beside this one, if at all; so would be another one
 	case unprotected(h):
 		return verdictAnswer
-	case slices.Contains(decided, code) && kept != string(idem.OutcomeUnknown):
+	case slices.Contains(decided, code) && !unknown:
 		return verdictStored // as far as it was kept
-	case code == header.CodeResponseTooLarge && kept != string(idem.OutcomeUnknown):
+	case code == header.CodeResponseTooLarge && !unknown:
 		return verdictUnproven // asking again gets the same, but it is not stored
 	case slices.Contains(retried, status):
 		return verdictAgain
 	}
-	inProgress := code == header.CodeInProgress || code == header.CodeInUse || kept == string(idem.OutcomeInProgress)
-	unknown := code == header.CodeOutcomeUnknown || kept == string(idem.OutcomeUnknown)
-	mismatch := code == header.CodeKeyReused || code == header.CodeError || kept == string(idem.OutcomeMismatch)
+	inProgress := code == header.CodeInProgress || code == header.CodeInUse || kept(idem.OutcomeInProgress)
+	mismatch := code == header.CodeKeyReused || code == header.CodeError || kept(idem.OutcomeMismatch)
 	switch {
 	case status == http.StatusConflict && inProgress:
 		return verdictAgain
-	case status == http.StatusConflict && unknown, kept == string(idem.OutcomeUnknown) && status >= http.StatusMultipleChoices:
+	case status == http.StatusConflict && code == header.CodeOutcomeUnknown, unknown && status >= http.StatusMultipleChoices:
 		return verdictUnknown
 	case (status == http.StatusUnprocessableEntity || status == http.StatusBadRequest) && mismatch:
 		return verdictMismatch

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -34,13 +35,13 @@ type operation struct {
 const codeOperationNotFound = "operation_not_found"
 
 var (
-	errLocation       = errors.New("the 202 has no Location on the API's own host")
+	errLocation       = errors.New("the 202 has no Location on the API's own origin")
 	errStatusDocument = errors.New("the Location answers with something else than an operation's status")
 )
 
 // Await follows the Location of a 202 until the operation is final, and returns the final response: status, headers and
 // body as a retry of the request would get them. Any other response it returns as it is. It asks with the headers of the
-// 202's request, so with its credentials, and only on the same host; it honours Retry-After, and closes the 202's body.
+// 202's request, so with its credentials, and only on the same origin; it honours Retry-After, and closes the 202's body.
 //
 // It returns an [*OutcomeUnknownError] where the time ends while the server does not know, an [*ExpiredError] where the API
 // says in a problem document of its own that the operation is gone, and else a [*GaveUpError]. After the first and the last of them,
@@ -81,10 +82,19 @@ func (t *Transport) location(res *http.Response) (*url.URL, error) {
 		value = t.cfg.BaseURL + value
 	}
 	u, err := res.Request.URL.Parse(value)
-	if err != nil || u.Scheme != res.Request.URL.Scheme || u.Host != res.Request.URL.Host {
+	if err != nil || u.Hostname() == "" || originOf(u) != originOf(res.Request.URL) {
 		return nil, errLocation
 	}
 	return u, nil
+}
+
+// origin is whom a URL belongs to (RFC 6454 section 4): a host in upper case is the same one, and so is a port that need not be said.
+type origin struct{ scheme, host, port string }
+
+func originOf(u *url.URL) origin {
+	scheme := strings.ToLower(u.Scheme)
+	ports := map[string]string{"http": "80", "https": "443"}
+	return origin{scheme, strings.ToLower(u.Hostname()), cmp.Or(u.Port(), ports[scheme])}
 }
 
 // poll asks for the status until it is final.

@@ -119,6 +119,7 @@ const (
 
 var awaited = map[string]struct {
 	cfg            client.Config
+	url            string // where the request is sent; by default https://api.example/v1/payments
 	location, asks string
 	script         []string
 	want           string
@@ -135,6 +136,16 @@ var awaited = map[string]struct {
 	"not a status":         {location: "/op_1", script: []string{"200 - <html>"}, want: "*client.GaveUpError"},
 	"not base64":           {location: "/op_1", script: []string{strings.Replace(statusDone, "AP8=", "?", 1)}, want: "*client.GaveUpError"},
 	"too long":             {cfg: client.Config{AnswerBytesMax: 16}, location: "/op_1", script: []string{statusDone}, want: "*client.GaveUpError"},
+	"https's own port":     {location: "https://api.example:443/op_1", script: []string{statusDone}, want: "402"},
+	"an empty port":        {location: "https://api.example:/op_1", script: []string{statusDone}, want: "402"},
+	"in upper case":        {location: "HTTPS://API.Example/op_1", script: []string{statusDone}, want: "402"},
+	"http's own port":      {url: "http://API.example:80/v1/payments", location: "http://api.example/op_1", script: []string{statusDone}, want: "402"},
+	"a port that is said":  {url: "http://api.example:8080/v1/payments", location: "http://api.example:8080/op_1", script: []string{statusDone}, want: "402"},
+	"an address":           {url: "http://[::1]:80/v1/payments", location: "http://[::1]/op_1", script: []string{statusDone}, want: "402"},
+	"another port":         {location: "https://api.example:444/op_1", want: "*client.GaveUpError"},
+	"http's port":          {location: "https://api.example:80/op_1", want: "*client.GaveUpError"},
+	"https's port":         {url: "http://api.example/v1/payments", location: "http://api.example:443/op_1", want: "*client.GaveUpError"},
+	"no host":              {location: "https:///op_1", want: "*client.GaveUpError"},
 	"no location":          {location: "", want: "*client.GaveUpError"},
 	"another host":         {location: "https://evil.example/op_1", want: "*client.GaveUpError"},
 	"another host's path":  {location: "//evil.example/op_1", want: "*client.GaveUpError"},
@@ -147,7 +158,7 @@ func TestAwait(t *testing.T) {
 			w, s := open(t), &scripted{location: test.location, script: test.script}
 			test.cfg.Base = s
 			transport := w.transport(test.cfg)
-			r := httptest.NewRequest("POST", "https://api.example/v1/payments", strings.NewReader("{}"))
+			r := httptest.NewRequest("POST", orElse(test.url, "https://api.example/v1/payments"), strings.NewReader("{}"))
 			r.Header = http.Header{"Authorization": {"Bearer secret-token"}, "Content-Type": {"application/json"}, "Prefer": {"wait=1"}}
 			res, err := transport.RoundTrip(r)
 			if err != nil {

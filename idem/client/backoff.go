@@ -28,12 +28,21 @@ func backoff(n int, base, most time.Duration, random uint64) time.Duration {
 const retryAfterMax = (1 << 31) * time.Second
 
 // retryAfter reads Retry-After, seconds or an HTTP date (RFC 9110 section 10.2.3). It is 0 where the header is absent,
-// malformed, or no longer ahead.
+// malformed, or no longer ahead, and the longest one where servers behind one another have each told.
 func retryAfter(h http.Header, now time.Time) time.Duration {
-	value := strings.Trim(h.Get(header.NameRetryAfter), " \t")
-	if value == "" {
-		return 0
+	longest := time.Duration(0)
+	pieces := values(h, header.NameRetryAfter)
+	for i, piece := range pieces {
+		longest = max(longest, wait(piece, now))
+		if i > 0 { // a date has a comma itself
+			longest = max(longest, wait(pieces[i-1]+", "+piece, now))
+		}
 	}
+	return longest
+}
+
+// wait reads one value of Retry-After.
+func wait(value string, now time.Time) time.Duration {
 	if strings.Trim(value, "0123456789") == "" {
 		seconds, err := strconv.ParseInt(value, 10, 32)
 		if err != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+
+	"github.com/idem-go/idem-aws/internal/bounded"
 )
 
 // payload is a request's body, as often as it is needed.
@@ -53,14 +55,14 @@ func buffered(req *http.Request, bytesMax int64) (payload, *BodyError) {
 	}
 	// As net/http does: the end of the context ends the reading of a body, too.
 	stop := context.AfterFunc(req.Context(), func() { req.Body.Close() })
-	raw, err := io.ReadAll(io.LimitReader(req.Body, bytesMax+1))
+	raw, longer, err := bounded.Read(req.Body, bytesMax)
 	stop()
 	switch {
 	case req.Context().Err() != nil:
 		return payload{}, &BodyError{Cause: req.Context().Err()}
 	case err != nil:
 		return payload{}, &BodyError{Cause: err}
-	case int64(len(raw)) > bytesMax:
+	case longer:
 		return payload{}, &BodyError{BytesMax: bytesMax}
 	case req.ContentLength > 0 && int64(len(raw)) != req.ContentLength:
 		return payload{}, &BodyError{Cause: fmt.Errorf("it has %d bytes, but the request's ContentLength is %d", len(raw), req.ContentLength)}

@@ -89,7 +89,7 @@ func TestThePythonPackageKeepsTheSharedRules(t *testing.T) {
 		examples(t, c, filepath.Join("python", "README.md"), "py")
 		// The installed package, by its own types, as a strict consumer sees it.
 		passes(t, c.Directory, filepath.Join(tool, "venv", "bin", "mypy"), "--strict", "--python-executable", python, "--cache-dir",
-			filepath.Join(tool, "mypy-cache"), "-p", "idem_client", "-m", "driver", "-m", "consumer", "-m", "test_transport", "-m", "example1", "-m", "example2")
+			filepath.Join(tool, "mypy-cache"), "-p", "idem_client", "-m", "driver", "-m", "consumer", "-m", "test_transport", "-m", "test_errors", "-m", "test_answers", "-m", "test_interruptions", "-m", "example1", "-m", "example2")
 	})
 	keeps(t, c)
 	t.Run("asynchronous", func(t *testing.T) { playAll(t, c.Async()) })
@@ -147,6 +147,26 @@ func TestTheTypeScriptLockFileHasTheToolsVersion(t *testing.T) {
 	}
 	if got := lock.Packages["node_modules/typescript"].Version; got != localtool.TypeScriptTool.Version {
 		t.Errorf("package-lock.json has TypeScript %s, want %s", got, localtool.TypeScriptTool.Version)
+	}
+}
+
+// A command that installs by name may find a package of somebody else's, as long as there is none of this project's. The pages say so
+// together, and stop together.
+func TestThePackagesSayThatTheyAreNotPublished(t *testing.T) {
+	const said, checkout = "not published yet", "git clone https://github.com/idem-go/idem-aws.git"
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "clients.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := !strings.Contains(string(page), "The packages are "+said)
+	for _, name := range []string{"typescript", "python"} {
+		readme, err := os.ReadFile(filepath.Join(name, "README.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(readme), said) == published || strings.Contains(string(readme), checkout) == published {
+			t.Errorf("docs/clients.md says that the packages are published: %v; %s/README.md does not say the same, or not what to do until then", published, name)
+		}
 	}
 }
 

@@ -43,8 +43,8 @@ type Config struct {
 	AttemptsMax int
 	// ElapsedMax bounds the time after which no further attempt begins. Default 2 min.
 	ElapsedMax time.Duration
-	// AttemptTimeout bounds one attempt, from connecting until its answer is read. Default 35 s, which is longer than
-	// API Gateway waits.
+	// AttemptTimeout bounds one attempt, from connecting until its answer is read. Of an answer that is streamed it bounds each wait
+	// for more of it. Default 35 s, which is longer than API Gateway waits.
 	AttemptTimeout time.Duration
 	// BackoffBase and BackoffMax bound the pause after the n-th attempt, which is drawn from [0, min(BackoffMax,
 	// BackoffBase·2ⁿ⁻¹)]. Defaults 200 ms and 20 s. A server's Retry-After is honoured exactly instead.
@@ -57,8 +57,9 @@ type Config struct {
 	// BodyBytesMax bounds the request bodies that are buffered. Bodies with a GetBody are not. Default 256 KiB.
 	BodyBytesMax int64
 	// AnswerBytesMax bounds the answers that are read before they are handed over, so that a torn one is asked for again;
-	// longer ones are streamed. Where a streamed one breaks off while the caller reads it, the operation may have happened, and the
-	// error is not ErrUnknown by itself: ask again with the same key, unless the answer says that the key protects nothing. Default 8 MiB.
+	// longer ones are streamed, and nothing bounds their length: bound what you read. Where a streamed one breaks off while the caller
+	// reads it, the operation may have happened, and the error is not ErrUnknown by itself: ask again with the same key, unless the
+	// answer says that the key protects nothing. Default 8 MiB.
 	AnswerBytesMax int64
 
 	// Now is the clock. Default time.Now.
@@ -119,8 +120,8 @@ func (c Config) validate() error {
 	if c.BackoffMax < c.BackoffBase {
 		return &idem.ConfigError{Field: "Config.BackoffMax", Value: c.BackoffMax, Rule: fmt.Sprintf("must be at least BackoffBase = %v", c.BackoffBase)}
 	}
-	if busy := c.ElapsedMax + c.AttemptTimeout; c.KeyAgeMax <= busy {
-		return &idem.ConfigError{Field: "Config.KeyAgeMax", Value: c.KeyAgeMax, Rule: fmt.Sprintf("must be longer than ElapsedMax + AttemptTimeout = %v", busy)}
+	if c.KeyAgeMax-c.AttemptTimeout <= c.ElapsedMax { // their sum may be more than a Duration holds
+		return &idem.ConfigError{Field: "Config.KeyAgeMax", Value: c.KeyAgeMax, Rule: fmt.Sprintf("must be longer than ElapsedMax + AttemptTimeout = %v + %v", c.ElapsedMax, c.AttemptTimeout)}
 	}
 	switch c.Syntax {
 	case header.SyntaxStructured, header.SyntaxStrict, header.SyntaxOpaque:
@@ -128,7 +129,7 @@ func (c Config) validate() error {
 		return &idem.ConfigError{Field: "Config.Syntax", Value: c.Syntax, Rule: "must be structured, strict or opaque"}
 	}
 	if c.BaseURL != "" {
-		if u, err := url.Parse(c.BaseURL); err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(c.BaseURL, "/") {
+		if u, err := url.Parse(c.BaseURL); err != nil || u.Host == "" || strings.ContainsAny(c.BaseURL, "?#") || strings.HasSuffix(c.BaseURL, "/") {
 			return &idem.ConfigError{Field: "Config.BaseURL", Value: c.BaseURL, Rule: "must be an absolute URL without query and without a slash at its end"}
 		}
 	}

@@ -26,8 +26,8 @@ import (
 // atomically, and have a working fsync. The files hold operation ids and keys in the clear, for their owner alone to read.
 //
 // Each operation is a directory in the journal's, and its entry is the one file in that, named after the key. So an entry is removed by
-// its key, and a directory that has an entry is neither replaced nor removed. A line break at a file's end says that a second
-// caller has the entry, too.
+// its key, and a directory that has an entry is neither replaced nor removed. A line break at a file's end, or the zero that a power
+// cut left of it, says that a second caller has the entry, too.
 type FileJournal struct {
 	dir        string
 	entriesMax int
@@ -197,12 +197,17 @@ func readEntry(file *os.File, operation string) (Entry, bool, error) {
 	if err != nil {
 		return Entry{}, false, err
 	}
+	text := bytes.TrimRight(raw, marks)
 	var kept fileEntry
-	if err := json.Unmarshal(raw, &kept); err != nil || kept.Operation != operation || kept.Key == "" {
+	if err := json.Unmarshal(text, &kept); err != nil || kept.Operation != operation || kept.Key == "" {
 		return Entry{}, false, fmt.Errorf("%s is not the operation's entry", filepath.Base(file.Name()))
 	}
-	return Entry{Key: kept.Key, FirstSent: kept.FirstSent, GivenAt: kept.GivenAt}, bytes.HasSuffix(raw, []byte("\n")), nil
+	return Entry{Key: kept.Key, FirstSent: kept.FirstSent, GivenAt: kept.GivenAt}, len(text) < len(raw), nil
 }
+
+// marks are what may stand at a file's end for a second caller: the line break that was written, and the zero that a power cut may leave
+// in its place, because a file system makes a file longer before it has what is in it.
+const marks = "\n\x00"
 
 // errNotText: JSON would keep another id, or another key, and that one would be sent after a restart.
 var errNotText = errors.New("a file keeps operation ids and keys in UTF-8 only")

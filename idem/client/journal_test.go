@@ -245,6 +245,38 @@ func TestDamagedJournalIsAnError(t *testing.T) {
 	}
 }
 
+// A power cut right after a second caller's mark may leave zeroes in the mark's place: a file system may make a file longer before it
+// has what is in it. The entry is durable, and the second caller was there.
+func TestAMarkThatAPowerCutErasedIsAMark(t *testing.T) {
+	for _, mark := range []string{"\x00", "\n\x00", "\x00\n", "\x00\x00"} {
+		dir := t.TempDir()
+		j, err := client.OpenFileJournal(dir, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := j.Begin(t.Context(), "order-17", client.Entry{Key: "a", FirstSent: epoch}); err != nil {
+			t.Fatal(err)
+		}
+		names, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+		if err != nil || len(names) != 1 {
+			t.Fatalf("%q, %v", names, err)
+		}
+		raw, err := os.ReadFile(names[0])
+		if err == nil {
+			err = os.WriteFile(names[0], append(raw, mark...), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if alone, err := j.Alone(t.Context(), "order-17", "a"); err != nil || alone {
+			t.Errorf("%q: alone %v, %v", mark, alone, err)
+		}
+		if entry, resumed, err := j.Begin(t.Context(), "order-17", client.Entry{Key: "b"}); err != nil || !resumed || entry.Key != "a" || !entry.FirstSent.Equal(epoch) {
+			t.Errorf("%q: %+v, resumed %v, %v", mark, entry, resumed, err)
+		}
+	}
+}
+
 // A process that ends between sending and answer, or before it kept the answer, goes on with
 // the same key.
 func TestRestartKeepsTheKey(t *testing.T) {

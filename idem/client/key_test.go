@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -203,9 +204,19 @@ func TestBodies(t *testing.T) {
 			t.Errorf("%s: %v, %d sent", name, err, c.n)
 		}
 	}
-	// One with a GetBody is not buffered, whatever its size.
+	// A bound that is none bounds nothing.
 	c := &capture{}
-	transport, err := client.New(client.Config{Base: c, BodyBytesMax: 8})
+	transport, err := client.New(client.Config{Base: c, BodyBytesMax: math.MaxInt64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unbounded := httptest.NewRequest("POST", "http://api.example/", io.MultiReader(strings.NewReader("12345678")))
+	if _, err := transport.RoundTrip(unbounded); err != nil || c.body != "12345678" || c.sent.ContentLength != 8 {
+		t.Errorf("without a bound: %v, sent %q", err, c.body)
+	}
+	// One with a GetBody is not buffered, whatever its size.
+	c = &capture{}
+	transport, err = client.New(client.Config{Base: c, BodyBytesMax: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,22 +229,24 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// An answer above the bound is streamed to the caller, whole.
-func TestLongAnswersAreStreamed(t *testing.T) {
+// An answer above the bound is streamed to the caller, whole; a bound that is none bounds nothing.
+func TestLongAnswersAreWhole(t *testing.T) {
 	long := strings.Repeat("0123456789", 1000)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, long) }))
 	defer server.Close()
-	transport, err := client.New(client.Config{Base: server.Client().Transport, AnswerBytesMax: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := (&http.Client{Transport: transport}).Post(server.URL, "text/plain", strings.NewReader("x"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := io.ReadAll(res.Body)
-	if err := errors.Join(err, res.Body.Close()); err != nil || string(body) != long {
-		t.Errorf("%d bytes, %v", len(body), err)
+	for _, bytesMax := range []int64{100, math.MaxInt64} {
+		transport, err := client.New(client.Config{Base: server.Client().Transport, AnswerBytesMax: bytesMax})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := (&http.Client{Transport: transport}).Post(server.URL, "text/plain", strings.NewReader("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		if err := errors.Join(err, res.Body.Close()); err != nil || string(body) != long {
+			t.Errorf("of at most %d bytes: %d, %v", bytesMax, len(body), err)
+		}
 	}
 }
 
@@ -296,9 +309,13 @@ func TestConfigurationIsChecked(t *testing.T) {
 		"bytes":       {AnswerBytesMax: -1},
 		"backoff":     {BackoffBase: time.Minute, BackoffMax: time.Second},
 		"key age":     {KeyAgeMax: time.Minute},
+		"no end":      {ElapsedMax: math.MaxInt64},
+		"no end, too": {AttemptTimeout: math.MaxInt64},
 		"syntax":      {Syntax: "bare"},
 		"base":        {BaseURL: "api.example"},
 		"base, slash": {BaseURL: "https://api.example/prod/"},
+		"base, query": {BaseURL: "https://api.example/prod?"},
+		"base, place": {BaseURL: "https://api.example/prod#"},
 	} {
 		var refused *idem.ConfigError
 		if _, err := client.New(cfg); !errors.As(err, &refused) {

@@ -39,6 +39,8 @@ type entry struct {
 	Key   string  `json:"key"`
 	AgeMS float64 `json:"age_ms"`
 	Torn  bool    `json:"torn"` // the file is cut short
+	// Mark stands at the file's end, where a second caller's is.
+	Mark string `json:"mark"`
 	// Given says that AgeMS is the age of a key that a caller gave, and Timeless that the entry has no time at all.
 	Given    bool `json:"given"`
 	Timeless bool `json:"timeless"`
@@ -70,7 +72,7 @@ type sent struct {
 type reaction struct {
 	Path    string            `json:"path"` // which the request must have; by default the request's, or the operation's
 	Status  int               `json:"status"`
-	Headers map[string]string `json:"headers"`
+	Headers map[string]string `json:"headers"` // a line break in a value begins another line of the same header
 	Body    string            `json:"body"`
 	JSON    json.RawMessage   `json:"json"`    // a body, with its Content-Type
 	Problem string            `json:"problem"` // a problem document of that code
@@ -224,8 +226,11 @@ func (r reaction) write(h http.Header) []byte {
 		body = compact.Bytes()
 		h.Set("Content-Type", "application/json")
 	}
-	for name, value := range r.Headers {
-		h.Set(name, value)
+	for name, lines := range r.Headers {
+		h.Del(name)
+		for line := range strings.SplitSeq(lines, "\n") {
+			h.Add(name, line)
+		}
 	}
 	return body
 }
@@ -292,14 +297,24 @@ func (tr *trial) keep(t *testing.T) {
 	if _, _, err := journal.Begin(t.Context(), *tr.Sends[0].Operation, kept); err != nil {
 		t.Fatal(err)
 	}
-	if !tr.Entry.Torn {
-		return
-	}
+	tr.damage(t)
+}
+
+// damage does to the entry's file what a failing machine may have done.
+func (tr *trial) damage(t *testing.T) {
+	t.Helper()
 	files, err := filepath.Glob(filepath.Join(tr.journal, "*", "*.json"))
-	if err == nil {
-		err = os.Truncate(files[0], 20)
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%q, %v", files, err)
 	}
+	raw, err := os.ReadFile(files[0])
 	if err != nil {
+		t.Fatal(err)
+	}
+	if tr.Entry.Torn {
+		raw = raw[:20]
+	}
+	if err := os.WriteFile(files[0], append(raw, tr.Entry.Mark...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -246,7 +246,7 @@ func (t *Transport) exchange(out *http.Request) (*answer, error) {
 		a.discard()
 		err = errAttemptTimeout
 	case err == nil && a.rest != nil:
-		a.rest = &stream{a.rest, cancel}
+		a.rest = &stream{ReadCloser: a.rest, ctx: ctx, cancel: cancel, timer: timer, silenceMax: t.cfg.AttemptTimeout}
 		return a, nil
 	}
 	cancel(nil)
@@ -261,10 +261,28 @@ func (t *Transport) send(out *http.Request) (*answer, error) {
 	return read(res, t.cfg.AnswerBytesMax)
 }
 
-// stream is the rest of a long answer; its exchange ends when the caller closes it.
+// errSilent ends a long answer of which nothing more comes, by the same timer as an attempt.
+var errSilent = errors.New("client: nothing more of the answer within Config.AttemptTimeout")
+
+// stream is the rest of a long answer; its exchange ends when the caller closes it, or when a read waits for too long. The time that the
+// caller takes between two reads does not count.
 type stream struct {
 	io.ReadCloser
-	cancel context.CancelCauseFunc
+	ctx        context.Context
+	cancel     context.CancelCauseFunc
+	timer      *time.Timer
+	silenceMax time.Duration
+}
+
+// Read implements io.Reader.
+func (s *stream) Read(p []byte) (int, error) {
+	s.timer.Reset(s.silenceMax)
+	n, err := s.ReadCloser.Read(p)
+	s.timer.Stop()
+	if err != nil && !errors.Is(err, io.EOF) && errors.Is(context.Cause(s.ctx), errAttemptTimeout) {
+		err = errSilent
+	}
+	return n, err
 }
 
 // Close implements io.Closer.

@@ -28,12 +28,13 @@ func (b encodedBody) chunks(size int) int { return (len(b.bytes) + size - 1) / s
 // a record must not be there without its chunks.
 const chunkOutlives = time.Hour
 
-// chunkKey names a chunk by the incarnation, so that a later one never tears the body of an earlier. No record's key has
+// chunkKey names a chunk by the incarnation, so that a later one never tears the body of an earlier: its chunks stay readable. No record's key has
 // a "#" in it, so no look-up of a record meets a chunk.
 func chunkKey(id storage.OperationID, n int) string { return string(id) + "#" + strconv.Itoa(n) }
 
-// chunkItems splits a body over items. Each carries the digest of the whole, so that what is read together was written
-// together.
+// chunkItems splits a body over items. Each carries the digest of the whole, and so does the record: what is read together was
+// written together, and with the record. The key alone does not tell: a cache-bust keeps the operation id, and a later execution
+// writes over the chunks.
 func (s *Store) chunkItems(r storage.Record, body encodedBody) []item {
 	digest := sha256.Sum256(body.bytes)
 	removeAfter, may := r.RemoveAfter()
@@ -142,8 +143,11 @@ func (s *Store) joinChunks(items map[string]item, r storage.Record) ([]byte, err
 		}
 		digest = written
 	}
-	if sum := sha256.Sum256(joined.Bytes()); !bytes.Equal(sum[:], digest) {
+	switch sum := sha256.Sum256(joined.Bytes()); {
+	case !bytes.Equal(sum[:], digest):
 		return nil, fmt.Errorf("the %d chunks were not written together", r.Chunks)
+	case r.ChunksDigest != string(digest):
+		return nil, fmt.Errorf("the %d chunks were written with another answer", r.Chunks)
 	}
 	return s.decode(joined.Bytes(), encoding)
 }

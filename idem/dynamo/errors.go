@@ -69,18 +69,31 @@ func isUnsendable(err error) bool {
 	return errors.As(err, &invalid) || errors.As(err, &invalidPointer) || errors.As(err, &serialization)
 }
 
-// isAmbiguous says whether a request that left may, by its error, have had, or may yet have, an effect. DynamoDB's refusals
-// (4xx with a code) are definite. Anything else is a lost reply: deadlines, connections, unreadable bodies, 5xx. Even a
-// refused connection counts as one: the caller's answer to a lost reply is to send again under the same token, which is
-// right for it too.
+// isAmbiguous says whether a request that left may, by its error, have had, or may yet have, an effect. DynamoDB's refusals are
+// definite. Anything else is a lost reply: deadlines, connections, unreadable bodies, 5xx, and what something in between has
+// answered. Even a refused connection counts as one: the caller's answer to a lost reply is to send again under the same
+// token, which is right for it too.
 func isAmbiguous(err error) bool {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
 		return true
 	}
-	if isOneOf(err, inProgress) || api.ErrorFault() == smithy.FaultServer {
+	if isOneOf(err, inProgress) || isOneOf(err, withoutCode) || api.ErrorFault() == smithy.FaultServer {
 		return true
 	}
 	var response *smithyhttp.ResponseError
-	return !errors.As(err, &response) || response.HTTPStatusCode() >= http.StatusInternalServerError
+	return !errors.As(err, &response) || !refusesBy(response.HTTPStatusCode())
+}
+
+// withoutCode is what an answer without a code is to the SDK: a proxy's, which may have forwarded the request before.
+var withoutCode = []string{"UnknownError", ""}
+
+// statusGivenUp is what nginx and others say for a client that did not wait for the answer.
+const statusGivenUp = 499
+
+// refusesBy says that DynamoDB refuses requests by such a status. By 408 and 499 something on the way tells that it has not waited
+// for the end of a request, or for its reply; DynamoDB never redirects.
+func refusesBy(status int) bool {
+	return status >= http.StatusBadRequest && status < http.StatusInternalServerError &&
+		status != http.StatusRequestTimeout && status != statusGivenUp
 }

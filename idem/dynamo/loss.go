@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // lossRow is the key of the row that says when data may have been lost. It has no TTL and stands in no index.
@@ -24,14 +25,15 @@ func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
 	return time.Time{}, err
 }
 
-// readLoss reads the row. One that does not say what it is there for is an error: nobody knows what was lost.
+// readLoss reads the row. One that does not say what it is there for is an error: nobody knows what was lost. A row without an instant is
+// what a restore leaves (package awsctl): [storage.ErrLossNotDated].
 func readLoss(it item) (time.Time, error) {
 	r := &reader{item: it}
 	at := r.instant(schema.RefuseBefore)
-	if at.IsZero() {
-		r.malformed(schema.RefuseBefore)
-	}
-	if r.err != nil {
+	switch _, dated := it[schema.RefuseBefore]; {
+	case !dated:
+		return time.Time{}, fmt.Errorf("dynamo: read refuse before: %w", storage.ErrLossNotDated)
+	case r.err != nil:
 		return time.Time{}, fmt.Errorf("dynamo: read refuse before: %w", r.err)
 	}
 	return at, nil

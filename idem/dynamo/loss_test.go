@@ -65,6 +65,22 @@ func TestNoRecordHasTheKeyOfTheRow(t *testing.T) {
 	}
 }
 
+// A row without an instant is what a restore leaves: nobody has said up to when data was lost, and that can be said.
+func TestARowOfALossMayWaitForItsInstant(t *testing.T) {
+	store, client, tables := onDynoxide(t, dynamo.Config{})
+	_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &tables.Idempotency, Item: attributes{"pk": rowKey(schema.LossKey)["pk"]}})
+	must(t, err)
+	if at, err := store.RefuseBefore(t.Context()); !errors.Is(err, storage.ErrLossNotDated) {
+		t.Errorf("%v, %v; want ErrLossNotDated", at, err)
+	}
+	if kept, err := store.SetRefuseBefore(t.Context(), base); err != nil || !kept.Equal(base) {
+		t.Errorf("%v, %v", kept, err)
+	}
+	if at, err := store.RefuseBefore(t.Context()); err != nil || !at.Equal(base) {
+		t.Errorf("%v, %v", at, err)
+	}
+}
+
 // A row that says nothing readable is no permission.
 func TestARowThatCanNotBeReadIsAnError(t *testing.T) {
 	for name, damaged := range map[string]attributes{"no instant": {}, "a word": {schema.RefuseBefore: rowKey("noon")["pk"]}} {

@@ -117,7 +117,7 @@ func (s *Store) decodeRecord(it item) (*storage.Record, error) {
 		record.LookAt = time.Time{}
 	}
 	record.ExpiresAt = r.expiresAt(record)
-	record.Response, record.Chunks = s.readResponse(r)
+	record.Response, record.Chunks, record.ChunksDigest = s.readResponse(r)
 	for _, required := range []struct{ attribute, value string }{
 		{schema.RecordKey, string(record.Key)}, {schema.OperationID, string(record.OperationID)},
 	} {

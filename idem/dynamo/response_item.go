@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"unicode/utf8"
 
@@ -12,7 +13,7 @@ import (
 // responseAttributes are those that hold a response beside its chunks.
 var responseAttributes = []string{
 	schema.ResponseStatus, schema.ResponseHeaders, schema.ResponseBody, schema.ResponseEncoding, schema.ResponseChunks,
-	schema.Sealed,
+	schema.ChunkDigest, schema.Sealed,
 }
 
 // encodingSealed is of what package seal has encrypted. Release 1 does not know it, so it answers 503 where it would replay
@@ -21,8 +22,9 @@ const encodingSealed = "s"
 
 // writeResponse writes a record's response, and returns the part of its body that lies in chunks.
 //
-// Only final responses are chunked: they never change, so a chunk is never overwritten under a reader, and they get a
-// ttl with their record. A pending record's 202 is small by nature and lies in the item.
+// Only final responses are chunked: they change with another execution alone, which a cache-bust may make under the same operation
+// id, and they get a ttl with their record. The record has the chunks' digest, so that it is never joined with another one's. A
+// pending record's 202 is small by nature and lies in the item.
 func (s *Store) writeResponse(w *writer, r storage.Record) (body encodedBody, err error) {
 	if n := r.Response.Bytes(); n > s.cfg.ResponseBytesMax {
 		return encodedBody{}, fmt.Errorf("%w: %d bytes, at most %d are allowed", storage.ErrResponseTooLarge, n, s.cfg.ResponseBytesMax)
@@ -39,7 +41,9 @@ func (s *Store) writeResponse(w *writer, r storage.Record) (body encodedBody, er
 		body.bytes, body.encoding = s.codec.Compress(r.Response.Body)
 	}
 	if len(body.bytes) > s.cfg.InlineBytesMax && r.State.Final() {
+		digest := sha256.Sum256(body.bytes)
 		w.number(schema.ResponseChunks, int64(body.chunks(s.cfg.ChunkBytes)))
+		w.bytes(schema.ChunkDigest, digest[:])
 		return body, nil
 	}
 	w.bytes(schema.ResponseBody, body.bytes)
@@ -47,8 +51,8 @@ func (s *Store) writeResponse(w *writer, r storage.Record) (body encodedBody, er
 	return encodedBody{}, nil
 }
 
-// readResponse reads a record's response and how many chunks hold its body.
-func (s *Store) readResponse(r *reader) (response storage.Response, chunks int) {
+// readResponse reads a record's response, how many chunks hold its body, and their digest.
+func (s *Store) readResponse(r *reader) (response storage.Response, chunks int, digest string) {
 	response.Status = r.count(schema.ResponseStatus, 999)
 	response.Header = r.header(schema.ResponseHeaders)
 	chunks = r.count(schema.ResponseChunks, chunksMax)
@@ -57,7 +61,7 @@ func (s *Store) readResponse(r *reader) (response storage.Response, chunks int) 
 		r.malformed(schema.ResponseBody)
 	}
 	response.Body = body
-	return response, chunks
+	return response, chunks, string(r.bytes(schema.ChunkDigest))
 }
 
 // decode undoes the encoding of a body, except that what is sealed stays so.

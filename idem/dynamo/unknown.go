@@ -15,7 +15,7 @@ var (
 		schema.FingerprintKeyID, schema.Fingerprint, schema.Selection, schema.FingerprintParts, schema.CreatedAt, schema.DoneAt, schema.FreeAt, schema.AnswersUntil,
 		schema.Retention, schema.KeepFor, schema.Gone, schema.ResourceBacked, schema.RecordOnly, schema.Sealed, schema.Attempts,
 		schema.LastError, schema.SchemaVersion, schema.Queue, schema.QueueAt, schema.TTL, schema.ResponseStatus,
-		schema.ResponseHeaders, schema.ResponseBody, schema.ResponseEncoding, schema.ResponseChunks, schema.Trace,
+		schema.ResponseHeaders, schema.ResponseBody, schema.ResponseEncoding, schema.ResponseChunks, schema.ChunkDigest, schema.Trace,
 	)
 	knownOfMessage = known(
 		schema.MessageID, schema.MessageIndex, schema.OperationID, schema.MessageRecord, schema.Tenant, schema.Topic,

@@ -120,13 +120,3 @@ func (e *StoredError) Unwrap() error {
 	}
 	return nil
 }
-
-// rejection is the answer that an error is; none where its status is not a 4xx.
-func rejection(err error) (idem.Response, bool) {
-	var rejected *idem.RejectedError
-	if !errors.As(err, &rejected) {
-		return idem.Response{}, false
-	}
-	problem, _, ok := idem.ProblemOf(rejected)
-	return problem.Response(), ok
-}

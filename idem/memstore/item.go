@@ -56,7 +56,7 @@ func hasAlternative(f storage.Fence) error {
 
 func (p putRecord) apply(s *Store) {
 	r := copyRecord(p.Record)
-	r.Chunks = 0 // bodies lie whole in memory; reading decides what counts as chunked
+	r.Chunks, r.ChunksDigest = 0, "" // bodies lie whole in memory; reading decides what counts as chunked
 	s.records[r.Key] = r
 }
 

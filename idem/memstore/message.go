@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -39,5 +40,8 @@ func (s *Store) PatchMessage(ctx context.Context, end storage.MessageEnd, fence 
 
 // PostponeMessage implements outbox.Store.
 func (s *Store) PostponeMessage(ctx context.Context, id storage.MessageID, at time.Time, fence storage.MessageFence) error {
+	if at.IsZero() {
+		return fmt.Errorf("memstore: postpone message %s: the time must not be zero", id)
+	}
 	return s.write(ctx, postponeMessage{ID: id, At: at, Fence: fence})
 }

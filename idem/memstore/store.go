@@ -14,8 +14,8 @@
 package memstore
 
 import (
-	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
@@ -103,7 +103,13 @@ func (s *Store) ScopeMark(ctx context.Context, keep string) (string, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mark = cmp.Or(s.mark, keep)
+	if s.mark != "" || keep == "" {
+		return s.mark, nil
+	}
+	if err := s.late(ctx); err != nil {
+		return "", &storage.NotAskedError{Cause: err}
+	}
+	s.mark = keep
 	return s.mark, nil
 }
 
@@ -121,10 +127,10 @@ func (s *Store) LoadResponse(ctx context.Context, r storage.Record) (storage.Rec
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stored, ok := s.records[r.Key]
-	if !ok || stored.OperationID != r.OperationID || stored.State != r.State {
+	if !ok || stored.OperationID != r.OperationID || stored.State != r.State || digest(stored) != r.ChunksDigest {
 		return storage.Record{}, storage.ErrChunksMissing
 	}
-	r.Response, r.Chunks = copyResponse(stored.Response), 0
+	r.Response.Body, r.Chunks, r.ChunksDigest = copyResponse(stored.Response).Body, 0, ""
 	return r, nil
 }
 
@@ -186,6 +192,12 @@ func (s *Store) late(ctx context.Context) error {
 // chunkBytes is about the size of the items that a body too large for its record would lie in.
 const chunkBytes = 300 << 10
 
+// digest tells a record's body from any other.
+func digest(r storage.Record) string {
+	sum := sha256.Sum256(r.Response.Body)
+	return string(sum[:])
+}
+
 // seen is the record as a read of its one item finds it: without a large body. The lock is held.
 func (s *Store) seen(key storage.RecordKey) *storage.Record {
 	stored, ok := s.records[key]
@@ -194,7 +206,7 @@ func (s *Store) seen(key storage.RecordKey) *storage.Record {
 	}
 	r := stored
 	if size := len(r.Response.Body); size > s.cfg.InlineBytesMax {
-		r.Response.Body, r.Chunks = nil, 1+(size-1)/chunkBytes
+		r.Response.Body, r.Chunks, r.ChunksDigest = nil, 1+(size-1)/chunkBytes, digest(stored)
 	}
 	r = copyRecord(r)
 	return &r

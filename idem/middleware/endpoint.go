@@ -166,8 +166,8 @@ func (c *call) ask(key string) *refusal {
 		return internalError()
 	}
 	if key != "" && c.request.consumed {
-		e.m.cfg.Logger.ErrorContext(r.Context(), "the request's body was read before the protection: its key executes nothing; read it in the handler, or put it back",
-			"operation", e.operation.Operation().Name)
+		e.m.cfg.Logger.ErrorContext(r.Context(), "the request's body was read before the protection: its key executes nothing; read it in the handler, or put it back, with its length",
+			"operation", e.operation.Operation().Name, "bytes", len(c.request.Body), "content_length", r.ContentLength)
 		return internalError()
 	}
 	sent, refused := firstSent(r, key)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -307,6 +308,22 @@ func TestObserveReportsWhatItCouldNotProtect(t *testing.T) {
 	a.observes(told, key(ask{tenant: "tenant-a/session-1"}), 201)
 	a.observes(told, key(ask{tenant: "tenant-a/session-1"}), 201, "201 replayed")
 	a.observes(told, key(ask{tenant: "tenant-a/session-2"}), 201)
+}
+
+// A bound that is none bounds nothing: what is reported is about the whole body.
+func TestObserveComparesBodiesWithoutABound(t *testing.T) {
+	told := &reports{}
+	a := newAPI(t, nil)
+	var err error
+	a.mw, err = middleware.New(a.engine, middleware.Config{
+		Identify: identify, Logger: slog.New(slog.NewJSONHandler(a.log, nil)), Report: told.add, BodyBytesMax: math.MaxInt,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.wrap("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201) })
+	a.observes(told, key(ask{body: `{"a":1}`}), 201)
+	a.observes(told, key(ask{body: `{"a":2}`}), 201, "422 mismatch "+header.CodeKeyReused)
 }
 
 // A store that is down breaks no wrapped handler; a transactional one has nothing to commit to.

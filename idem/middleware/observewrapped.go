@@ -13,6 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/internal/bounded"
 )
 
 // observedExchange is the one run of a wrapped handler that is only observed. The handler gets the client's own request and
@@ -111,12 +112,12 @@ func (o *observedExchange) peek(asked *Request) *refusal {
 		return refused
 	}
 	bytesMax, rest := o.endpoint.m.cfg.BodyBytesMax, o.request.Body
-	body, err := io.ReadAll(io.LimitReader(rest, int64(bytesMax)+1))
+	body, longer, err := bounded.Read(rest, int64(bytesMax))
 	o.request.Body = putBack{io.MultiReader(bytes.NewReader(body), rest), rest}
 	switch {
 	case err != nil && !errors.Is(err, http.ErrBodyReadAfterClose):
 		return invalid("The request body could not be read.")
-	case len(body) > bytesMax:
+	case longer:
 		return tooLarge()
 	}
 	asked.Body, asked.consumed = bytes.Clone(body), consumed(o.request, body, err)

@@ -38,7 +38,8 @@ type Config struct {
 	// Probes are those of wrapped operations, as for outbox.NewRunner. Default: none.
 	Probes map[string]outbox.Probe
 	// Application tells what the application and its provider know of an operation and its messages; nil where they know
-	// nothing. Default: nobody is asked.
+	// nothing. What it returns beside an error is told with it, as a part of what they know: the rest of the story is. Default: nobody is
+	// asked.
 	Application func(ctx context.Context, tenant string, id idem.OperationID, messages []MessageView) (any, error)
 	// Now is the clock. Default time.Now.
 	Now func() time.Time

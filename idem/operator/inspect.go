@@ -32,6 +32,8 @@ type Story struct {
 	Messages []MessageView `json:"messages"`
 	// Application is what the application and its provider know.
 	Application any `json:"application,omitempty"`
+	// ApplicationError is why Application is not there, or why something is missing in it; empty where nothing is.
+	ApplicationError string `json:"application_error,omitempty"`
 	// Audit is what operators have changed about it, newest first, of the last year.
 	Audit []Entry `json:"audit"`
 	// Next says what may be done, or what is being waited for. Its times are in RFC 3339; [Story.Advice] writes them otherwise.
@@ -166,6 +168,9 @@ func (d *Desk) viewMessage(m storage.Message, lost time.Time) MessageView {
 }
 
 func keptBy(m storage.Message) (kept []string) {
+	if m.EvidenceRefused {
+		return nil
+	}
 	if m.KeptDelivered != nil {
 		kept = append(kept, string(storage.MessageDelivered))
 	}
@@ -178,6 +183,12 @@ func keptBy(m storage.Message) (kept []string) {
 // Inspect tells the story of an operation, by its id or that of one of its messages; by a scope, see
 // [Desk.InspectScope]. [ErrNotFound] where nothing is left of it.
 func (d *Desk) Inspect(ctx context.Context, id string) (Story, error) {
+	return d.InspectOf(ctx, "", id)
+}
+
+// InspectOf is [Desk.Inspect] of an operation of which somebody knows whose it is, such as the application by what the operation has made.
+// It tells what the application knows also where record and messages are all removed.
+func (d *Desk) InspectOf(ctx context.Context, tenant, id string) (Story, error) {
 	operation, asked := idem.OperationID(id), 0
 	if of, n, err := idem.MessageID(id).Operation(); err == nil {
 		operation, asked = of, n
@@ -190,21 +201,7 @@ func (d *Desk) Inspect(ctx context.Context, id string) (Story, error) {
 	if err != nil {
 		return Story{}, err
 	}
-	return d.story(ctx, "", operation, asked, r, loss)
-}
-
-// InspectOf is [Desk.Inspect] of an operation of which somebody knows whose it is, such as the application by what the operation has made.
-// It tells what the application knows also where record and messages are all removed.
-func (d *Desk) InspectOf(ctx context.Context, tenant string, id idem.OperationID) (Story, error) {
-	loss, err := d.Loss(ctx)
-	if err != nil {
-		return Story{}, err
-	}
-	r, err := d.record(ctx, id)
-	if err != nil {
-		return Story{}, err
-	}
-	return d.story(ctx, tenant, id, 0, r, loss)
+	return d.story(ctx, tenant, operation, asked, r, loss)
 }
 
 // InspectScope is [Desk.Inspect] for the present incarnation of a scope. The engine must have the Config.ScopeSecret of
@@ -230,7 +227,7 @@ func (d *Desk) InspectScope(ctx context.Context, scope idem.Scope) (Story, error
 
 // story is told of an operation of which there is a record or a message, or whose tenant is known. The loss was read before the record.
 func (d *Desk) story(ctx context.Context, tenant string, id idem.OperationID, asked int, r *storage.Record, loss Loss) (Story, error) {
-	s, known := Story{Operation: id, Messages: []MessageView{}}, d.knownOf(loss)
+	s, known := Story{Operation: id, Messages: []MessageView{}}, loss.Instant()
 	messages, err := d.chain(ctx, id, asked, r)
 	if err == nil && r != nil && torn(*r, messages) { // it may just have ended, or gone on: what was read before it is read again
 		if r, err = d.record(ctx, id); err == nil {
@@ -264,8 +261,12 @@ func (d *Desk) story(ctx context.Context, tenant string, id idem.OperationID, as
 	s.Steps = d.next(id, r, messages, lost, s.RecordMayBeLost)
 	s.Next = s.Advice(rfc3339)
 	if d.cfg.Application != nil {
-		if s.Application, err = d.cfg.Application(ctx, tenant, id, s.Messages); err != nil {
+		s.Application, err = d.cfg.Application(ctx, tenant, id, s.Messages)
+		switch {
+		case err != nil && r == nil && len(messages) == 0: // nothing else is known
 			return s, fmt.Errorf("operator: ask the application: %w", err)
+		case err != nil: // the rest of the story is worth telling
+			s.ApplicationError = err.Error()
 		}
 	}
 	return s, nil
@@ -282,7 +283,8 @@ func (d *Desk) about(ctx context.Context, id idem.OperationID, begun time.Time) 
 }
 
 // chain reads the messages of an operation that are there, in order. They are numbered without a gap; native TTL makes gaps once the
-// operation has ended, and leaves what waits for a person. The message with the number that was asked for is always looked for.
+// operation has ended, and leaves what waits for a person; a loss of data makes gaps in what has not ended. The message with the number that
+// was asked for is always looked for.
 func (d *Desk) chain(ctx context.Context, id idem.OperationID, asked int, r *storage.Record) ([]storage.Message, error) {
 	var all []storage.Message
 	for n := 1; ; n++ {
@@ -300,6 +302,9 @@ func (d *Desk) chain(ctx context.Context, id idem.OperationID, asked int, r *sto
 
 // lastNumber is the highest number that a message beyond the first gap may have; 0 where none is there.
 func (d *Desk) lastNumber(r *storage.Record, before []storage.Message) int {
+	if r != nil && torn(*r, before) { // a loss makes gaps, too
+		return outbox.ChainMax
+	}
 	// A message goes a retention and a day after its end, however long its record answers: that may have been extended.
 	if r != nil && (!r.State.Final() || d.now().Before(r.CreatedAt.Add(r.Retention))) {
 		return 0

@@ -9,13 +9,27 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Loss is until when data may have been lost, as the table says it to every instance.
+// Loss is until when data may have been lost. The later of the two times counts.
 type Loss struct {
-	// RefuseBefore is the zero time where it was never set.
+	// RefuseBefore is what the table says to every instance; the zero time where it was never set.
 	RefuseBefore time.Time `json:"refuse_before,omitzero"`
+	// Configured is the Config.RefuseBefore of the desk's engine and topics, which are made as the instances' are; the zero time where
+	// neither has one.
+	Configured time.Time `json:"configured,omitzero"`
 	// NotDated says that data was lost, and that nobody has said up to when: see [storage.ErrLossNotDated].
 	NotDated bool `json:"not_dated,omitempty"`
 }
+
+// Instant is the time that counts: the later of both; the zero time where nothing says that data was lost.
+func (l Loss) Instant() time.Time {
+	if l.ByConfiguration() {
+		return l.Configured
+	}
+	return l.RefuseBefore
+}
+
+// ByConfiguration says that no row of the table says the time that counts.
+func (l Loss) ByConfiguration() bool { return l.Configured.After(l.RefuseBefore) }
 
 // ErrNotLater: a later instant than the one that was asked for stands already. Nothing was changed.
 var ErrNotLater = errors.New("operator: refuse-before can only move to a later instant")
@@ -28,26 +42,27 @@ func (d *Desk) Loss(ctx context.Context) (Loss, error) {
 	at, err := d.cfg.Store.RefuseBefore(ctx)
 	switch {
 	case errors.Is(err, storage.ErrLossNotDated):
-		return Loss{NotDated: true}, nil
+		return Loss{NotDated: true, Configured: d.configured()}, nil
 	case err != nil:
 		return Loss{}, fmt.Errorf("operator: read RefuseBefore: %w", err)
 	}
-	return Loss{RefuseBefore: at}, nil
+	return Loss{RefuseBefore: at, Configured: d.configured()}, nil
+}
+
+// configured is up to when data may have been lost as the desk itself was told.
+func (d *Desk) configured() time.Time {
+	known := d.cfg.Topics.Lost(time.Time{})
+	if engine := d.cfg.Engine.RefuseBefore(); engine.After(known) {
+		return engine
+	}
+	return known
 }
 
 // known is until when data may have been lost, for what is looked at: read before the row is. What is seen while nobody has dated a loss is
 // stale once somebody has.
 func (d *Desk) known(ctx context.Context) (time.Time, error) {
 	loss, err := d.Loss(ctx)
-	return d.knownOf(loss), err
-}
-
-func (d *Desk) knownOf(l Loss) time.Time {
-	known := d.cfg.Topics.Lost(l.RefuseBefore)
-	if configured := d.cfg.Engine.RefuseBefore(); configured.After(known) {
-		return configured
-	}
-	return known
+	return loss.Instant(), err
 }
 
 // lostBefore is up to when data may have been lost, as what is there is looked at: up to now where nobody has said it. It is the zero time
@@ -62,7 +77,7 @@ func (d *Desk) upTo(l Loss) time.Time {
 	if l.NotDated {
 		return d.now()
 	}
-	return d.knownOf(l)
+	return l.Instant()
 }
 
 // lossDated refuses a change while data was lost and nobody has said up to when. It would be decided as if nothing were lost: a message
@@ -100,7 +115,7 @@ func (d *Desk) settable(ctx context.Context, at time.Time) error {
 		return &InvalidError{"refuse-before", fmt.Sprintf("must be at most %v ahead, %s: nothing moves it back", lossAheadMax, most.Format(time.RFC3339))}
 	}
 	loss, err := d.Loss(ctx)
-	if err == nil && at.Before(loss.RefuseBefore) {
+	if err == nil && at.Before(loss.RefuseBefore) { // whatever is configured: the row tells every instance
 		err = fmt.Errorf("%w: it is already set to %s", ErrNotLater, loss.RefuseBefore.Format(time.RFC3339Nano))
 	}
 	return err

@@ -248,7 +248,7 @@ func TestWhatTheApplicationHasIsToldWithoutRecordAndMessages(t *testing.T) {
 			_, err := w.desk.RefuseBefore(t.Context(), c.lost, because(""))
 			w.ok(err)
 		}
-		story, err := w.desk.InspectOf(t.Context(), "acme", m.OperationID)
+		story, err := w.desk.InspectOf(t.Context(), "acme", string(m.OperationID))
 		if err != nil || story.Application != "acme asked about 0 messages" || len(story.Next) != 1 || !strings.HasPrefix(story.Next[0], c.next) || story.RecordMayBeLost != !c.lost.IsZero() {
 			t.Errorf("%+v, %v", story, err)
 		}
@@ -291,7 +291,7 @@ func TestTheLogIsToldOfWhatIsNotThereAnyMore(t *testing.T) {
 	if records, messages := w.store.Expire(w.now); records != 1 || messages != 1 {
 		t.Fatalf("%d records and %d messages expire", records, messages)
 	}
-	if story, err := w.desk.InspectOf(t.Context(), "acme", m.OperationID); err != nil || len(story.Audit) != 1 || len(story.Messages) != 0 {
+	if story, err := w.desk.InspectOf(t.Context(), "acme", string(m.OperationID)); err != nil || len(story.Audit) != 1 || len(story.Messages) != 0 {
 		t.Errorf("%+v, %v", story, err)
 	}
 }
@@ -453,6 +453,17 @@ func TestALossThatTheConfigurationSaysCountsAtTheDesk(t *testing.T) {
 	w.cfg.Engine = engine
 	desk, err := operator.New(w.cfg)
 	w.ok(err)
+	for _, row := range []time.Time{{}, lost.Add(-time.Second), lost.Add(time.Second)} {
+		if !row.IsZero() { // a row is set and moved whatever is configured: only the row tells every instance
+			_, err := desk.RefuseBefore(t.Context(), row, because(""))
+			w.ok(err)
+		}
+		later := map[bool]time.Time{true: lost, false: row}[row.Before(lost)]
+		if loss, err := desk.Loss(t.Context()); err != nil || loss != (operator.Loss{RefuseBefore: row, Configured: lost}) || loss.Instant() != later || loss.ByConfiguration() != row.Before(lost) {
+			t.Errorf("with %v in the table: %+v, %v", row, loss, err)
+		}
+	}
+	lost = lost.Add(time.Second)
 	story, err := desk.Inspect(t.Context(), string(m.ID))
 	w.ok(err)
 	if seen := story.Messages[0].Seen; !story.RecordMayBeLost || seen != operator.SeenMessage(m, lost) {

@@ -90,6 +90,34 @@ func TestStoryHasTheMessageThatWasAskedFor(t *testing.T) {
 	}
 }
 
+// A record that waits for a message which is not there shows that a loss has made a gap: what lies behind the gap is looked for. Where the
+// record waits for one that is there, only the message that was asked for is, with the tenant or without.
+func TestStoryHasWhatLiesBehindAGapOfALoss(t *testing.T) {
+	open := func(*storage.Message) {}
+	for name, c := range map[string]struct {
+		chain      []func(*storage.Message)
+		whole, one int
+	}{
+		"nothing waits before it": {[]func(*storage.Message){expired, expired, dead}, 1, 1},
+		"one waits before it":     {[]func(*storage.Message){open, expired, dead}, 1, 2},
+	} {
+		w := newWorld(t)
+		all := w.messages("acme", c.chain...)
+		w.store.Expire(noon.Add(49 * time.Hour))
+		operation, dead := string(all[2].OperationID), string(all[2].ID)
+		for id, want := range map[string]int{operation: c.whole, dead: c.one} {
+			for _, tenant := range []string{"", "acme"} {
+				story, err := w.desk.InspectOf(t.Context(), tenant, id)
+				if err != nil || len(story.Messages) != want {
+					t.Errorf("%s: %d messages of %q by %s, want %d: %v", name, len(story.Messages), tenant, id, want, err)
+				} else if last := story.Messages[len(story.Messages)-1].ID; (want == c.one) && string(last) != dead {
+					t.Errorf("%s: the last is %s", name, last)
+				}
+			}
+		}
+	}
+}
+
 // Where nothing can have been removed a story costs one read more than there are messages.
 func TestAStoryOfWhatCannotHaveExpiredReadsNoFurther(t *testing.T) {
 	w := newWorld(t)

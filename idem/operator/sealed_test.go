@@ -164,3 +164,27 @@ func TestWhatNobodyCanOpenIsOnlyResolved(t *testing.T) {
 		t.Errorf("a dry run without keys: %v", err)
 	}
 }
+
+// Evidence that is not authentic says nothing of what the provider did: nobody is told to settle it, or to undo what it claims.
+func TestEvidenceThatIsNotAuthenticIsNoAdvice(t *testing.T) {
+	w := newWorld(t)
+	refused := func(change func(*storage.Message)) func(*storage.Message) {
+		return func(m *storage.Message) {
+			change(m)
+			m.Sealed, m.EvidenceRefused, m.KeptDelivered = true, true, &storage.Kept{Reference: "ch_eve"}
+		}
+	}
+	waiting := w.message("acme", refused(func(m *storage.Message) { m.State = storage.MessageEvidenced }))
+	buried := w.message("acme", refused(dead))
+	desk := w.withKeys()
+	for id, want := range map[idem.MessageID]string{waiting.ID: "not authentic", buried.ID: "resolve: with evidence from the provider's own books"} {
+		story, err := desk.Inspect(t.Context(), string(id))
+		w.ok(err)
+		if advice := strings.Join(story.Next, "\n"); !strings.Contains(advice, want) || strings.Contains(advice, "undo") {
+			t.Errorf("advised %q, want %q", advice, want)
+		}
+		if kept := story.Messages[0].Kept; len(kept) > 0 {
+			t.Errorf("it keeps %v", kept)
+		}
+	}
+}

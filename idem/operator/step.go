@@ -132,6 +132,9 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 		}
 		return nil
 	}
+	if m.EvidenceRefused { // it says nothing of what the provider did
+		m.KeptDelivered, m.KeptDeclined = nil, nil
+	}
 	rules, known := d.cfg.Topics.Protocol(m.Topic)
 	if !known {
 		return []Step{step("nothing", "topic %q is not registered in this release", m.Topic)}
@@ -153,6 +156,9 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 		}
 		return next
 	case storage.MessageEvidenced:
+		if m.EvidenceRefused {
+			return []Step{step("wait", "what it keeps as evidence is not authentic, and settles nothing. It is given up from %s on, at the latest by the sweep; then a person decides", outbox.Due(m))}
+		}
 		if doubted {
 			return nextOfDoubted(m, rules.Probed && !unopened) // its probe is not asked about what nobody can open
 		}

@@ -113,11 +113,16 @@ func (x *delivery) alert(ctx context.Context) {
 // keepsUnsettled says that evidence which should have settled the message is kept instead: not evidence that was only kept
 // beside what the message is.
 func keepsUnsettled(m storage.Message) bool {
+	if m.EvidenceRefused { // it says nothing of what the provider did
+		return false
+	}
 	return m.KeptDelivered != nil && m.LastOutcome == outcomeDelivered || m.KeptDeclined != nil && m.LastOutcome == outcomeDeclined
 }
 
 func (x *delivery) deathOf(m storage.Message) string {
 	switch {
+	case m.EvidenceRefused:
+		return "evidence is not authentic"
 	case m.Sealed:
 		return "payload can't be opened"
 	case m.Unfailed || keepsUnsettled(m):

@@ -20,7 +20,7 @@ type Store interface {
 	// the rest. So evidence whose fence is only "not final" erases no claim.
 	PatchMessage(ctx context.Context, end storage.MessageEnd, fence storage.MessageFence) error
 	// PostponeMessage moves the message to another place in its queue, where the stored one satisfies the fence. Everything
-	// else stays, the revision too.
+	// else stays, the revision too. No time at all is refused.
 	PostponeMessage(ctx context.Context, id idem.MessageID, at time.Time, fence storage.MessageFence) error
 	// PrepareSettle freezes a settlement into one transaction and returns what sends it; sending again sends identical
 	// bytes with the same token.

@@ -4,8 +4,8 @@
 //
 // There are four limits: new keys per second, active keys (those of the last hours, which are still remembered),
 // look-ups of an operation's status per second, and waits begun per second. A tenant that is over one of the first three
-// gets 429 with Retry-After. A replay of a stored answer counts for nothing and is never refused. A request that is over
-// the limit of waits is answered at once, as if it had not wanted to wait.
+// gets 429 with Retry-After. A replay of a stored answer is never refused, and takes no right where its record is read first
+// (below). A request that is over the limit of waits is answered at once, as if it had not wanted to wait.
 //
 // The instances share counters. Package dynamoquota keeps them in a DynamoDB table, and [Memory] in one process for
 // tests.
@@ -46,6 +46,16 @@
 // hour more, less the minutes for which unused rights outlive their hour. A key counts for that long even if its
 // operation ends early or never ends. Rights that an instance has not used are given back; those of an instance that
 // dies count as keys.
+//
+// # What a replay takes
+//
+// An operation that reads before it reserves asks nothing for a replay: optimistic and deferred ones always, atomic and wrapped
+// ones with idem.Operation.ReadFirst. Without that a request learns only from its lost reserve that it is a replay. It has taken a
+// right by then, from the block in hand or else from the counter, and gives it back to its instance, not to the counter. There the
+// tenant's next new key uses it. Until that comes the other instances lack it: a right of a rate to the end of its window. Of
+// active keys each instance so keeps one in hand, which counts as a key, and does so for Config.ActiveFor after the instance was last
+// asked for the tenant. Duplicates in many instances, each of which serves few requests, may so use up a small limit: set ReadFirst
+// where the instances are AWS Lambda's. It costs each new key one read and one round trip.
 //
 // # Cost
 //

@@ -196,6 +196,38 @@ func TestARightThatIsGivenBackCanBeTakenAgain(t *testing.T) {
 	f.refused(err)
 }
 
+// A right that is given back stays with its instance: the others lack it until its window is over, and one of active keys for ActiveFor
+// after the instance was last asked. So says "What a replay takes", of the package's documentation.
+func TestARightThatIsGivenBackStaysWithItsInstance(t *testing.T) {
+	for name, c := range map[string]struct {
+		limits quota.Limits
+		window time.Duration
+	}{
+		"of a second": {quota.Limits{NewKeysPerSecond: 2}, time.Second},
+		"of an hour":  {quota.Limits{ActiveKeys: 2}, 26 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, c.limits, 0, 0, 0)
+			take := func(instance int) func() {
+				t.Helper()
+				giveBack, err := f.instances[instance].NewKey(t.Context(), "a")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return giveBack
+			}
+			for _, instance := range []int{0, 1} { // two duplicates, each at an instance
+				take(instance)()
+			}
+			_, err := f.instances[2].NewKey(t.Context(), "a")
+			f.refused(err)
+			take(0)() // its own next one is admitted
+			f.now = f.now.Add(c.window)
+			take(2)
+		})
+	}
+}
+
 // A right counts in the window and in the hour in which it was taken: given back later, it admits nobody beyond the limit of another.
 func TestARightThatIsGivenBackAfterItsWindowAdmitsNobody(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -217,14 +217,14 @@ func TestMakefileSaysWhatItLacks(t *testing.T) {
 	if _, err := (scaffold.Service{Module: "orders", Release: "v1.2.3"}).Write(folder); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"IDEM", "ALARM_TOPIC", "WAREHOUSE_URL", "SCOPE_SECRET"} {
+	for _, name := range []string{"IDEM", "ALARM_TOPIC", "WAREHOUSE_URL", "SCOPE_SECRET_ID"} {
 		t.Setenv(name, "")
 	}
 	for want, args := range map[string][]string{
-		"IDEM must be":          {"up"},
-		"ALARM_TOPIC must be":   {"deploy", "WAREHOUSE_URL=https://warehouse.example", "SCOPE_SECRET=none"},
-		"WAREHOUSE_URL must be": {"deploy", "ALARM_TOPIC=none", "SCOPE_SECRET=none"},
-		"SCOPE_SECRET must be":  {"deploy", "ALARM_TOPIC=none", "WAREHOUSE_URL=https://warehouse.example"}, // it can't be added later
+		"IDEM must be":            {"up"},
+		"ALARM_TOPIC must be":     {"deploy", "WAREHOUSE_URL=https://warehouse.example", "SCOPE_SECRET_ID=none"},
+		"WAREHOUSE_URL must be":   {"deploy", "ALARM_TOPIC=none", "SCOPE_SECRET_ID=none"},
+		"SCOPE_SECRET_ID must be": {"deploy", "ALARM_TOPIC=none", "WAREHOUSE_URL=https://warehouse.example"}, // it can't be added later
 	} {
 		command := exec.CommandContext(t.Context(), "make", append([]string{"-C", folder, "CDK=false"}, args...)...)
 		said, err := command.CombinedOutput()

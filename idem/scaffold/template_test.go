@@ -108,6 +108,38 @@ func TestExamplePinsTheCDKOfTheRepository(t *testing.T) {
 	}
 }
 
+// Two orders of one second are two orders, and a service that says nothing ends the command: what tries a service out is copied, too.
+func TestTheMakefileOfTheTemplateTriesWithAKeyOfItsOwn(t *testing.T) {
+	makefile, err := template.ReadFile("template/Makefile.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if regexp.MustCompile(`\bdate \+`).Match(makefile) {
+		t.Error("a key is made of the time")
+	}
+	line := regexp.MustCompile(`key=.*\$\$\((.*)\);`).FindSubmatch(makefile)
+	if line == nil {
+		t.Fatal("no key is made")
+	}
+	command := strings.ReplaceAll(string(line[1]), "$$", "$")
+	keys := map[string]bool{}
+	for range 3 {
+		key, err := exec.CommandContext(t.Context(), "sh", "-c", command).Output()
+		if err != nil || !regexp.MustCompile(`^[0-9a-f]{16,}\n?$`).Match(key) {
+			t.Errorf("%q, %v", key, err)
+		}
+		keys[string(key)] = true
+	}
+	if len(keys) != 3 {
+		t.Errorf("%d of 3 keys differ", len(keys))
+	}
+	for curl := range strings.SplitSeq(string(makefile), "curl ") {
+		if command, _, _ := strings.Cut(curl, "\n"); strings.Contains(command, "--retry") && !strings.Contains(command, "--max-time ") {
+			t.Errorf("curl %s: an attempt has no end", command)
+		}
+	}
+}
+
 // A module of a name that Go's own packages begin with could not import its own packages.
 func TestStandardNamesAreGos(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "std", "cmd").Output()

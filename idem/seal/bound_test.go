@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/seal"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -91,32 +94,37 @@ func TestEvidenceOpensOnlyInItsRowAndUnderItsTopic(t *testing.T) {
 	}
 }
 
-// replaced puts a payload in the open in the place of what the message holds.
-func replaced(t *testing.T, v *vault, id storage.MessageID, flagged bool) {
+// forge changes a message as somebody does who can write the table and has no key.
+func forge(t *testing.T, v *vault, id storage.MessageID, change func(*storage.Message)) {
 	t.Helper()
 	stored, err := v.inner.Message(t.Context(), id)
 	ok(t, err)
 	forged := *stored
-	forged.Payload, forged.Sealed = []byte("pay eve"), flagged
+	change(&forged)
 	ok(t, v.inner.UpdateMessage(t.Context(), forged, storage.FenceOfMessage(*stored)))
 }
 
-// A payload in the open is not delivered where its row says that it is sealed; nor, with SealedOnly, where it does not.
+// A payload in the open is not delivered where its row says that it is sealed; nor, with SealedOnly, where it does not. One that was
+// taken away lies in the open, too.
 func TestAPayloadInThePlaceOfASealedOneIsNotDelivered(t *testing.T) {
-	for name, row := range map[string]struct{ flagged, sealedOnly bool }{
-		"the row says that it is sealed": {true, false}, "the row says nothing, sealed only": {false, true}, "both": {true, true},
+	for name, row := range map[string]struct {
+		payload             string
+		flagged, sealedOnly bool
+	}{
+		"the row says that it is sealed": {"pay eve", true, false}, "the row says nothing, sealed only": {"pay eve", false, true}, "both": {"pay eve", true, true},
+		"taken away": {"", true, false}, "taken away with its mark, sealed only": {"", false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShipping(t)
 			s.cfg.SealedOnly = row.sealedOnly
 			s.restart(t)
 			r, m := s.accept(t)
-			replaced(t, s.vault, m.ID, row.flagged)
+			forge(t, s.vault, m.ID, func(m *storage.Message) { m.Payload, m.Sealed = []byte(row.payload), row.flagged })
 			ok(t, s.worker.Deliver(t.Context(), m.ID))
 			s.want(t, m, storage.MessageDead, storage.StateFailed, 0)
 			s.alarms(t, "outbox.dead")
 			s.alarms(t, "seal.not_authentic")
-			if stored, err := s.inner.Message(t.Context(), m.ID); err != nil || string(stored.Payload) != "pay eve" {
+			if stored, err := s.inner.Message(t.Context(), m.ID); err != nil || string(stored.Payload) != row.payload {
 				t.Errorf("the forged payload was sealed: %q, %v", stored.Payload, err)
 			}
 			if got, err := load(t, s, r.Key); err != nil || !strings.Contains(string(got.Response.Body), "Nothing was executed") {
@@ -200,6 +208,95 @@ func TestSealedOnlyReplaysNothingInTheOpen(t *testing.T) {
 	}
 }
 
+// Evidence that nobody has sealed settles nothing, be it empty: the provider was not called, or nobody knows whether it was. The message
+// waits for a person, with its record.
+func TestPlantedEvidenceSettlesNothing(t *testing.T) {
+	open := func(evidence []byte) func(*testing.T, *shipping, *storage.Message) {
+		return func(_ *testing.T, _ *shipping, m *storage.Message) {
+			m.KeptDelivered = &storage.Kept{Reference: "ch_eve", Evidence: evidence}
+		}
+	}
+	for name, row := range map[string]struct {
+		sealedOnly bool
+		plant      func(*testing.T, *shipping, *storage.Message)
+	}{
+		"empty":     {true, open(nil)},
+		"not empty": {true, open([]byte("charged eve"))},
+		"a decline, empty": {true, func(_ *testing.T, _ *shipping, m *storage.Message) {
+			m.KeptDeclined = &storage.Kept{}
+		}},
+		"beside a payload that does not open": {true, func(t *testing.T, s *shipping, m *storage.Message) {
+			open(nil)(t, s, m)
+			m.Payload = nil
+		}},
+		"another message's": {false, func(t *testing.T, s *shipping, m *storage.Message) {
+			r, other := accepted(t, "ada", "pay ada")
+			other.State, other.KeptDelivered = storage.MessageDead, &storage.Kept{Evidence: []byte("charged ada")}
+			commit(t, s, r, other)
+			m.KeptDelivered = must(s.inner.Message(t.Context(), other.ID))(t).KeptDelivered
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShipping(t)
+			s.cfg.SealedOnly = row.sealedOnly
+			s.restart(t)
+			_, m := s.accept(t)
+			var planted storage.Message
+			forge(t, s.vault, m.ID, func(m *storage.Message) {
+				m.State = storage.MessageEvidenced
+				row.plant(t, s, m)
+				planted = *m
+			})
+			s.clock.Advance(time.Minute)
+			ok(t, s.worker.Deliver(t.Context(), m.ID))
+			s.want(t, m, storage.MessageDead, storage.StatePending, 0)
+			s.alarms(t, "seal.not_authentic")
+			s.alarms(t, "outbox.dead")
+			stored := must(s.inner.Message(t.Context(), m.ID))(t)
+			if !reflect.DeepEqual(stored.KeptDelivered, planted.KeptDelivered) || !reflect.DeepEqual(stored.KeptDeclined, planted.KeptDeclined) || stored.EvidenceRefused {
+				t.Errorf("what was planted is stored as %+v, %+v", stored.KeptDelivered, stored.KeptDeclined)
+			}
+			if stored.OpenSince.IsZero() {
+				t.Error("it says that no call is open")
+			}
+			// What the provider says itself ends it, and its client is not told of what eve planted.
+			decision, err := s.worker.Settle(t.Context(), m.ID, outbox.Delivered{Reference: "ch_1", Evidence: []byte("charged ada")})
+			if err != nil || decision != outbox.DecisionSettled {
+				t.Errorf("settled: %s, %v", decision, err)
+			}
+			s.want(t, m, storage.MessageDelivered, storage.StateFailed, 0)
+		})
+	}
+}
+
+// What is empty is sealed as anything else is, and opens.
+func TestWhatIsEmptyIsSealed(t *testing.T) {
+	v := newVault(t, seal.Config{SealedOnly: true})
+	r, m := accepted(t, "ada", "")
+	m.State, m.KeptDelivered, m.KeptDeclined = storage.MessageDead, &storage.Kept{}, &storage.Kept{Reference: "ch_1"}
+	commit(t, v, r, m)
+	stored := must(v.inner.Message(t.Context(), m.ID))(t)
+	if len(stored.Payload) == 0 || len(stored.KeptDelivered.Evidence) == 0 || len(stored.KeptDeclined.Evidence) == 0 || !stored.Sealed {
+		t.Errorf("stored in the open: %+v", stored)
+	}
+	got := must(v.Message(t.Context(), m.ID))(t)
+	if got.Sealed || len(got.Payload) != 0 || got.KeptDelivered == nil || len(got.KeptDelivered.Evidence) != 0 || got.KeptDeclined.Reference != "ch_1" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Without SealedOnly what is empty and in the open is read as what it is: a process that seals nothing may have written it.
+func TestWhatIsEmptyInTheOpenIsRead(t *testing.T) {
+	v := newVault(t, seal.Config{})
+	r, m := accepted(t, "ada", "")
+	m.State, m.KeptDelivered = storage.MessageDead, &storage.Kept{}
+	commit(t, v.inner, r, m)
+	got := must(v.Message(t.Context(), m.ID))(t)
+	if got.Sealed || got.EvidenceRefused || got.KeptDelivered == nil {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // Evidence in the open is taken where a process that seals nothing may have written it, and not with SealedOnly.
 func TestSealedOnlyRefusesEvidenceInTheOpen(t *testing.T) {
 	v := newVault(t, seal.Config{})
@@ -215,7 +312,7 @@ func TestSealedOnlyRefusesEvidenceInTheOpen(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	got, err = v.with(t, seal.Config{SealedOnly: true}).Message(t.Context(), m.ID)
-	if err != nil || !got.Sealed || bytes.Contains(got.Payload, []byte("pay")) {
+	if err != nil || !got.Sealed || !got.EvidenceRefused || bytes.Contains(got.Payload, []byte("pay")) {
 		t.Errorf("got %+v, %v, want a message that can't be opened", got, err)
 	}
 }

@@ -18,8 +18,8 @@ type Config struct {
 	// OpenOnly opens what is sealed and seals nothing: for the release before the first that seals, and for those after
 	// sealing was given up.
 	OpenOnly bool
-	// SealedOnly takes nothing that lies in the open: a response is a [*NotSealedError], and a message with a payload or
-	// evidence is as one that nobody can open. Without it, anybody who may write the tables can put an answer or a payload in the
+	// SealedOnly takes nothing that lies in the open, be it empty: a response is a [*NotSealedError], and a message with a payload
+	// or evidence is as one that nobody can open. Without it, anybody who may write the tables can put an answer or a payload in the
 	// place of a sealed one. Switch it on once all that was stored before sealing has expired: the longest retention after
 	// the last process without sealing has gone, and after the last message from that time is final. Default: off. It
 	// contradicts OpenOnly.

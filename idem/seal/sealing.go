@@ -79,9 +79,9 @@ func (x *sealing) record(ctx context.Context, r storage.Record) (_ storage.Recor
 	return r, err
 }
 
-// part seals a payload or evidence.
+// part seals a payload or evidence. One that is empty is sealed, too: what nobody has sealed is then none.
 func (x *sealing) part(ctx context.Context, p place, plain []byte) (_ []byte, is bool, err error) {
-	if len(plain) == 0 || x.store.cfg.OpenOnly {
+	if x.store.cfg.OpenOnly {
 		return plain, false, nil
 	}
 	text, err := x.text(ctx, p, plain)
@@ -91,6 +91,7 @@ func (x *sealing) part(ctx context.Context, p place, plain []byte) (_ []byte, is
 // message seals what a message holds. One that could not be opened goes back as it came: what was refused in it must not
 // become authentic by being sealed.
 func (x *sealing) message(ctx context.Context, m storage.Message) (storage.Message, error) {
+	m.EvidenceRefused = false // it is said of what is read
 	if m.Sealed {
 		return m, nil
 	}

@@ -74,7 +74,7 @@ func (s *Store) LoadResponse(ctx context.Context, r storage.Record) (storage.Rec
 	if whole.Response, err = unpack(r.Response.Status, plain); err != nil {
 		return r, fmt.Errorf("seal: load response %s: %w", r.Key, err)
 	}
-	whole.Chunks = 0
+	whole.Chunks, whole.ChunksDigest = 0, ""
 	return whole, nil
 }
 
@@ -236,33 +236,39 @@ func (s *Store) Message(ctx context.Context, id storage.MessageID) (*storage.Mes
 
 // OpenMessage opens a message that came another way than through this store: an image of the outbox table's stream. One
 // whose key is erased, or that is not authentic, is returned as it is: Sealed. So is one that lies in the open although its
-// row says that it is sealed, or although Config.SealedOnly refuses that. Other errors: a [*KeysError].
+// row says that it is sealed, or although Config.SealedOnly refuses that; EvidenceRefused says that this is so of evidence. Other
+// errors: a [*KeysError].
 func (s *Store) OpenMessage(ctx context.Context, m storage.Message) (storage.Message, error) {
-	opened := m
+	opened, unopened := m, false
 	opened.Sealed = false
 	for _, part := range []struct {
 		place place
 		bytes *[]byte
 		// must says that it is not taken where it lies in the open. Evidence may come to a sealed message from a process that
 		// seals nothing.
-		must bool
+		must, evidence bool
 	}{
-		{payloadPlace(m), &opened.Payload, m.Sealed || s.cfg.SealedOnly},
-		{evidencePlace(aDelivery, m.Tenant, m.RecordKey, m.ID, m.Topic), evidenceOf(&opened.KeptDelivered), s.cfg.SealedOnly},
-		{evidencePlace(aDecline, m.Tenant, m.RecordKey, m.ID, m.Topic), evidenceOf(&opened.KeptDeclined), s.cfg.SealedOnly},
+		{payloadPlace(m), &opened.Payload, m.Sealed || s.cfg.SealedOnly, false},
+		{evidencePlace(aDelivery, m.Tenant, m.RecordKey, m.ID, m.Topic), evidenceOf(&opened.KeptDelivered), s.cfg.SealedOnly, true},
+		{evidencePlace(aDecline, m.Tenant, m.RecordKey, m.ID, m.Topic), evidenceOf(&opened.KeptDeclined), s.cfg.SealedOnly, true},
 	} {
-		if part.bytes == nil || len(*part.bytes) == 0 || !part.must && !sealed(*part.bytes) {
+		if part.bytes == nil || !part.must && !sealed(*part.bytes) {
 			continue
 		}
 		plain, err := s.open(ctx, part.place, *part.bytes)
 		switch {
-		case errors.Is(err, storage.ErrErased), errors.Is(err, ErrNotAuthentic):
-			m.Sealed = true
-			return m, nil
+		case errors.Is(err, storage.ErrErased):
+			unopened = true
+		case errors.Is(err, ErrNotAuthentic):
+			unopened, m.EvidenceRefused = true, m.EvidenceRefused || part.evidence
 		case err != nil:
 			return m, fmt.Errorf("seal: message %s: %w", m.ID, err)
 		}
 		*part.bytes = plain
+	}
+	if unopened { // nothing of it is told in part
+		m.Sealed = true
+		return m, nil
 	}
 	return opened, nil
 }

@@ -268,8 +268,8 @@ func TestAConflictWithoutAKeyIsTriedAgain(t *testing.T) {
 	commit(t, v, r, m)
 	restarted := v.with(t, seal.Config{})
 	v.keys.answers(false)
-	bare := m
-	bare.Payload, bare.Revision = nil, "another"
+	bare := *must(v.inner.Message(t.Context(), m.ID))(t) // sealed still, it needs no key
+	bare.Revision = "another"
 	wantNoKey(t, restarted.UpdateMessage(context.Background(), bare, storage.FenceOfMessage(bare)))
 	v.keys.answers(true)
 	var conflict *storage.MessageConflictError
@@ -301,8 +301,7 @@ func TestARecordsConflictHoldsWithoutAKey(t *testing.T) {
 	commit(t, v, r, m)
 	bare := r
 	bare.Response = storage.Response{}
-	again := m
-	again.Payload = nil
+	again := *must(v.inner.Message(t.Context(), m.ID))(t) // sealed still, it needs no key
 	restarted := v.with(t, seal.Config{})
 	v.keys.answers(false)
 	send, err := restarted.Prepare(storage.Commit{Record: bare, Now: base, Token: "token", Messages: []storage.Message{again}})

@@ -68,6 +68,9 @@ type Message struct {
 	// Sealed says that payload and evidence are encrypted. A store that encrypts decrypts them when it reads the message.
 	// If Sealed is still set then, nobody can decrypt them any more.
 	Sealed bool
+	// EvidenceRefused says that what the message keeps as evidence was not written by a store that encrypts: it counts as none, and
+	// what the provider did is not known. A store that decrypts says so when it reads the message. It is not stored.
+	EvidenceRefused bool
 
 	// State is where the message is in its life.
 	State MessageState

@@ -109,6 +109,9 @@ type Record struct {
 	RecordOnly bool
 	// Chunks counts the items beside the record that hold the response's body; the store reads them on demand.
 	Chunks int
+	// ChunksDigest tells the body that lies in chunks from any other that they may hold by the time they are read. It is the store's
+	// own, and empty where there are no chunks.
+	ChunksDigest string
 
 	// CreatedAt is when the key was reserved, and DoneAt when the operation ended.
 	CreatedAt time.Time

@@ -44,7 +44,7 @@ func (a *alike) shown(side int, r *storage.Record) string {
 	case err != nil:
 		return "a record whose body can't be read: " + err.Error()
 	}
-	same.Chunks = 0
+	same.Chunks, same.ChunksDigest = 0, ""
 	if _, at, queued := same.Queue(); queued {
 		same.LookAt = at
 	} else { // it is a place in no queue

@@ -25,6 +25,20 @@ var deadlineTests = []test{
 			})
 		}
 	}},
+	{"a mark of a machine that was suspended past its deadline is not kept", func(e *env) {
+		before := e.mark("")
+		var notAsked *storage.NotAskedError
+		kept, err := e.Store.ScopeMark(suspended{e.ctx, time.Now().Add(-time.Hour)}, string(e.owner()))
+		switch {
+		case before == "" && !errors.As(err, &notAsked):
+			e.Errorf("got %q, %v, want a NotAskedError", kept, err)
+		case before != "" && err == nil && kept != before: // there was nothing to write
+			e.Errorf("got %q, want %q", kept, before)
+		}
+		if now := e.mark(""); now != before {
+			e.Errorf("the mark is %q, and was %q", now, before)
+		}
+	}},
 }
 
 // suspended is the context of a call whose machine was suspended until after the deadline. Contexts go by the monotonic clock,
@@ -95,6 +109,26 @@ var lateWrites = map[string]lateWrite{
 		return func(ctx context.Context) error {
 			return e.Store.PostponeMessage(ctx, m.ID, later.SweepAt, storage.FenceOfMessage(m))
 		}, e.messages(m, &later)
+	},
+	"a place": func(e *env) (func(context.Context) error, func(bool)) {
+		name := "late." + e.token()
+		return func(ctx context.Context) error { return e.Store.SetPlace(ctx, name, "MTcgaWQ") }, func(happened bool) {
+			e.Helper()
+			e.wantPlace(name, map[bool]string{true: "MTcgaWQ"}[happened])
+		}
+	},
+	"a loss": func(e *env) (func(context.Context) error, func(bool)) {
+		before, err := e.Store.RefuseBefore(e.ctx)
+		e.ok(err)
+		at := e.laterLoss()
+		send := func(ctx context.Context) error {
+			_, err := e.Store.SetRefuseBefore(ctx, at)
+			return err
+		}
+		return send, func(happened bool) {
+			e.Helper()
+			e.wantLoss(map[bool]time.Time{true: at, false: before}[happened])
+		}
 	},
 }
 

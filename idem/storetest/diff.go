@@ -11,7 +11,7 @@ import (
 // diffRecords names the fields that differ; "" for none. How many chunks hold a body is the store's own business, and no
 // body is as good as an empty one.
 func diffRecords(got, want storage.Record) string {
-	got.Chunks, want.Chunks = 0, 0
+	got.Chunks, want.Chunks, got.ChunksDigest, want.ChunksDigest = 0, 0, "", ""
 	for _, r := range []*storage.Record{&got, &want} {
 		if r.LookAt.IsZero() { // says the same
 			r.LookAt = r.LeaseUntil

@@ -119,6 +119,13 @@ var messageTests = []test{
 		e.ok(e.Store.PostponeMessage(e.ctx, m.ID, later.SweepAt, storage.FenceOfMessage(m)))
 		e.wantMessage(m.ID, &later)
 	}},
+	{"a message is postponed to some time, and never to none", func(e *env) {
+		_, m := e.deferred()
+		if err := e.Store.PostponeMessage(e.ctx, m.ID, time.Time{}, storage.FenceOfMessage(m)); err == nil {
+			e.Error("it was postponed to no time")
+		}
+		e.wantMessage(m.ID, &m)
+	}},
 	{"a fence that admits nothing is refused", func(e *env) {
 		_, m := e.deferred()
 		for _, err := range []error{

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -54,6 +55,29 @@ var responseTests = []test{
 		next := completed(e.again(old), "")
 		next.Response.Body = random(1 << 20)
 		e.ok(e.send(storage.Commit{Record: next, Now: old.ExpiresAt, Token: e.token()}))
+		loaded, err := e.Store.LoadResponse(e.ctx, *seen)
+		switch {
+		case err == nil:
+			e.sameRecord(&loaded, &old)
+		case !errors.Is(err, storage.ErrChunksMissing):
+			e.Fatal(err)
+		}
+		e.wantRecord(old.Key, &next)
+	}},
+	{"a large response of an earlier execution of the same incarnation is whole or missing, never mixed (a cache-bust keeps the operation id)", func(e *env) {
+		old := completed(e.reserved(), "")
+		old.Response.Body = random(1 << 20)
+		e.ok(e.send(storage.Commit{Record: old, Now: base, Token: e.token()}))
+		seen, err := e.Store.Get(e.ctx, old.Key)
+		e.ok(err)
+		freed := rewritten(old)
+		freed.State, freed.Epoch, freed.Response = storage.StateFailedRetryable, old.Epoch+1, storage.Response{}
+		freed.DoneAt, freed.ExpiresAt = time.Time{}, time.Time{}
+		e.ok(e.Store.Update(e.ctx, freed, storage.FenceOf(old)))
+		next := rewritten(rewritten(old))
+		next.Epoch = freed.Epoch + 1
+		next.Response = storage.Response{Status: 202, Header: []storage.Field{{Name: "Location", Value: "/another"}}, Body: random(1 << 20)}
+		e.ok(e.Store.Update(e.ctx, next, storage.FenceOf(freed)))
 		loaded, err := e.Store.LoadResponse(e.ctx, *seen)
 		switch {
 		case err == nil:

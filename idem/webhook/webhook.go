@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/textproto"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/internal/bounded"
 )
 
 // ErrSignature: the webhook is not the provider's, or not of now. The errors below are errors of this kind, and are for the
@@ -141,7 +141,7 @@ func isToken(s string) bool { return s != "" && strings.Trim(s, tokenBytes) == "
 // Read reads a request's body and verifies it. It returns [ErrTooLarge], an error of the kind [ErrSignature], or the one
 // that reading or Config.Source met; only a body that was verified is returned.
 func (v *Verifier) Read(r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, int64(v.cfg.BodyBytesMax)+1))
+	body, _, err := bounded.Read(r.Body, int64(v.cfg.BodyBytesMax)) // Verify refuses what is longer
 	if err != nil {
 		return nil, fmt.Errorf("webhook: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -185,6 +186,10 @@ func TestRead(t *testing.T) {
 	}
 	if got, err := v.Read(post(bytes.NewReader(body), webhook.Sign(foreign, noon, body))); got != nil || !errors.Is(err, webhook.ErrForged) {
 		t.Errorf("forged: %s, %v", got, err)
+	}
+	unbounded := verifier(t, webhook.Config{BodyBytesMax: math.MaxInt})
+	if got, err := unbounded.Read(post(bytes.NewReader(body), webhook.Sign(current, noon, body))); err != nil || !bytes.Equal(got, body) {
+		t.Errorf("without a bound: %s, %v", got, err)
 	}
 	broken := iotest.ErrReader(io.ErrUnexpectedEOF)
 	if got, err := v.Read(post(broken, webhook.Sign(current, noon, nil))); got != nil || !errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, webhook.ErrSignature) {

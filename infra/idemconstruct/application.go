@@ -67,7 +67,8 @@ type ApplicationProps struct {
 	// application of a stack may have them. Default: none.
 	Operators bool
 	// Emulated is for an emulator: everything goes with the stack, alarms on expressions and the dashboard are left out, and one
-	// call of sweep and reconciler a minute looks into all shards.
+	// call of sweep and reconciler a minute looks into all shards. The stack must have the account of an emulator, which StackEnv
+	// gives it: in an account of AWS it would take the protection off tables that are there already.
 	Emulated bool
 }
 
@@ -98,7 +99,7 @@ func NewApplication(scope constructs.Construct, id string, props ApplicationProp
 		props.Architecture = props.architecture()
 	}
 	functions := spec.Functions(spec.Choices{Relay: props.Relay, Inline: props.Inline})
-	props.check(functions)
+	props.check(scope, functions)
 	props.Tables.Disposable = props.Tables.Disposable || props.Emulated
 	self := constructs.NewConstruct(scope, jsii.String(id))
 	a := &Application{
@@ -120,6 +121,19 @@ func NewApplication(scope constructs.Construct, id string, props ApplicationProp
 	return a
 }
 
+// EmulatorAccount is the account that an emulator takes everybody's to be. It is none of AWS's: with credentials of AWS the CDK
+// deploys no stack that has it.
+const EmulatorAccount = "000000000000"
+
+// StackEnv is the Env of a stack that may go to an emulator. Where it does, its account is EmulatorAccount; else it is nil: the stack
+// goes where the credentials are.
+func StackEnv(emulated bool) *awscdk.Environment {
+	if !emulated {
+		return nil
+	}
+	return &awscdk.Environment{Account: jsii.String(EmulatorAccount)}
+}
+
 // architecture is the default. Emulators run functions as processes of this machine.
 func (p ApplicationProps) architecture() awslambda.Architecture {
 	if p.Emulated && runtime.GOARCH == "amd64" {
@@ -129,7 +143,7 @@ func (p ApplicationProps) architecture() awslambda.Architecture {
 }
 
 // check panics with everything that is wrong with the properties.
-func (p ApplicationProps) check(functions []spec.Function) {
+func (p ApplicationProps) check(scope constructs.Construct, functions []spec.Function) {
 	var wrong []string
 	refuse := func(field string, value any, rule string) {
 		wrong = append(wrong, fmt.Sprintf("ApplicationProps.%s = %v: must be %s", field, value, rule))
@@ -142,6 +156,9 @@ func (p ApplicationProps) check(functions []spec.Function) {
 	}
 	if p.AlarmTopic == "" {
 		refuse("AlarmTopic", `""`, "the ARN of an SNS topic, or idemconstruct.NoTopic")
+	}
+	if p.Emulated && *awscdk.Stack_Of(scope).Account() != EmulatorAccount {
+		refuse("Emulated", true, "in a stack whose StackProps.Env is idemconstruct.StackEnv(true): with another account it could replace a stack in AWS")
 	}
 	if p.Shards < 1 || p.Shards > shardsMax {
 		refuse("Shards", p.Shards, "1 to 256")

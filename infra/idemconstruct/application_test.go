@@ -139,6 +139,36 @@ func TestDataOutlivesAProductionStack(t *testing.T) {
 	}
 }
 
+// EMULATED=true that is left in a shell changes no stack in AWS: an emulated one has an account that nobody has there.
+func TestAnEmulatedApplicationIsInTheAccountOfAnEmulator(t *testing.T) {
+	made := func(env *awscdk.Environment) (said string) {
+		defer func() {
+			if refused := recover(); refused != nil {
+				said = fmt.Sprint(refused)
+			}
+		}()
+		stack := awscdk.NewStack(awscdk.NewApp(&awscdk.AppProps{Outdir: jsii.String(t.TempDir())}), jsii.String("shop"), &awscdk.StackProps{Env: env})
+		idemconstruct.NewApplication(stack, "Idem", idemconstruct.ApplicationProps{
+			Emulated: true, AlarmTopic: idemconstruct.NoTopic, Code: awslambda.Code_FromAsset(jsii.String(t.TempDir()), nil),
+		})
+		return "account " + *stack.Account()
+	}
+	const refused = "ApplicationProps.Emulated = true: must be in a stack whose StackProps.Env is idemconstruct.StackEnv(true)"
+	for name, c := range map[string]struct {
+		env  *awscdk.Environment
+		want string
+	}{
+		"where the credentials are":  {nil, refused},
+		"an account of AWS":          {&awscdk.Environment{Account: jsii.String("111122223333")}, refused},
+		"the Env of production":      {idemconstruct.StackEnv(false), refused},
+		"the account of an emulator": {idemconstruct.StackEnv(true), "account 000000000000"},
+	} {
+		if said := made(c.env); !strings.Contains(said, c.want) {
+			t.Errorf("%s: %s, want %s", name, said, c.want)
+		}
+	}
+}
+
 // All functions of a service start from one configuration: what it reads must be there in each of them, or one starts never. The relay
 // reads no table, and may not.
 func TestEveryFunctionIsToldOfATableOfTheApplications(t *testing.T) {

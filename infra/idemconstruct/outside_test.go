@@ -18,6 +18,55 @@ func TestServiceOutsideTheRepository(t *testing.T) {
 	program := buildOutside(t)
 	t.Run("synthesizes what the linter accepts", func(t *testing.T) { synthesizes(t, program) })
 	t.Run("needs an alarm topic", func(t *testing.T) { needsAnAlarmTopic(t, program) })
+	t.Run("goes to an emulator only where it is emulated", func(t *testing.T) { goesToAnEmulator(t, program, "zebra") })
+}
+
+// The stack of docs/start/ten-minutes.md, which has its readers export EMULATED=true.
+func TestTheStackOfTheFirstTenMinutesGoesToAnEmulatorOnlyWhereItIsEmulated(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	module, err := outside.Copy(t.Context(), root, "docs/examples/start/lambda", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "cdk")
+	if err := module.Build(t.Context(), "./cdk", program); err != nil {
+		t.Fatal(err)
+	}
+	goesToAnEmulator(t, program, "orders")
+}
+
+// goesToAnEmulator demands that an emulated stack has the account of an emulator, so that the CDK refuses credentials of AWS for it, and that
+// any other goes where the credentials are.
+func goesToAnEmulator(t *testing.T, program, stack string) {
+	t.Helper()
+	for emulated, want := range map[string]string{"": "aws://unknown-account/unknown-region", "true": "aws://000000000000/unknown-region"} {
+		directory, folder := t.TempDir(), t.TempDir()
+		if err := os.Mkdir(filepath.Join(directory, "build"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		command := exec.CommandContext(t.Context(), program)
+		command.Dir = directory
+		command.Env = append(os.Environ(), "EMULATED="+emulated, "BUILD=", "ALARM_TOPIC=none", "WAREHOUSE_URL=https://warehouse.example", "CDK_OUTDIR="+folder)
+		if said, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, said)
+		}
+		text, err := os.ReadFile(filepath.Join(folder, "manifest.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var manifest struct {
+			Artifacts map[string]struct{ Environment string }
+		}
+		if err := json.Unmarshal(text, &manifest); err != nil {
+			t.Fatal(err)
+		}
+		if got := manifest.Artifacts[stack].Environment; got != want {
+			t.Errorf("EMULATED=%q: the stack goes to %q, want %q", emulated, got, want)
+		}
+	}
 }
 
 func synthesizes(t *testing.T, program string) {
@@ -95,7 +144,7 @@ func synthesizeOutside(t *testing.T, program string) template {
 		t.Fatal(err)
 	}
 	command := exec.CommandContext(t.Context(), program)
-	command.Env = append(os.Environ(), "BUILD="+build, "ALARM_TOPIC=none", "WAREHOUSE_URL=https://warehouse.example", "CDK_OUTDIR="+folder)
+	command.Env = append(os.Environ(), "BUILD="+build, "ALARM_TOPIC=none", "WAREHOUSE_URL=https://warehouse.example", "CDK_OUTDIR="+folder, "EMULATED=")
 	if said, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}

@@ -58,7 +58,7 @@ func synthesizeWith(t *testing.T, props idemconstruct.ApplicationProps, add func
 	if err := os.WriteFile(filepath.Join(build, "bootstrap"), []byte("binary"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	stack := awscdk.NewStack(awscdk.NewApp(&awscdk.AppProps{Outdir: jsii.String(t.TempDir())}), jsii.String("shop"), nil)
+	stack := awscdk.NewStack(awscdk.NewApp(&awscdk.AppProps{Outdir: jsii.String(t.TempDir())}), jsii.String("shop"), &awscdk.StackProps{Env: idemconstruct.StackEnv(props.Emulated)})
 	props.Code, props.AlarmTopic = awslambda.Code_FromAsset(jsii.String(build), nil), idemconstruct.NoTopic
 	add(idemconstruct.NewApplication(stack, "Idem", props))
 	return templateOf(t, *assertions.Template_FromStack(stack, nil).ToJSON())

@@ -27,10 +27,14 @@ const (
 	localDriftGrace = "5s" // tests wait for it
 	// driftPeriod is how often it plans which hours to compare.
 	driftPeriod = 5 * time.Minute
-	// driftReceives is after how many runs that ended with their process a message is a dead letter. The piece itself is sent again.
-	driftReceives = 5
-	// driftPieceRetention is longer than a piece waits: what is lost is sent again after a quarter of an hour.
-	driftPieceRetention = 4 * time.Hour
+	// driftVisibility hides a piece that a run has taken: AWS's rule for a queue behind Lambda is six function time-outs.
+	driftVisibility = 6 * driftTimeout
+	// driftReceives is after how many runs that failed, or ended with their process, a message is a dead letter: three hours, an hour after
+	// DriftLate and DriftPiecesOld say that the hour is late. The piece itself is sent again.
+	driftReceives = 3
+	// driftPieceRetention is an hour more than that, for which a piece may have waited before its first run: SQS drops what is older, and no
+	// letter comes of it. It need not be longer: what is lost is sent again after a quarter of an hour.
+	driftPieceRetention = (driftReceives + 1) * driftVisibility
 	// driftLetterDays is for how long a dead letter stays, and its alarm with it: nobody takes it out. It only names a piece, whose row says how
 	// far it has come, and which is sent again.
 	driftLetterDays = 1
@@ -74,8 +78,7 @@ func (p parts) progress(scope constructs.Construct, own customerKeys) progress {
 		dead:  dead,
 		table: idemconstruct.NewTable(scope, "DriftProgress", table.Drift(), idemconstruct.TablesProps{Disposable: p.config.disposable(), Key: own.tables}),
 		pieces: queue("Queue", awssqs.QueueProps{
-			// AWS's rule for a queue behind Lambda: six function time-outs.
-			VisibilityTimeout: awscdk.Duration_Seconds(jsii.Number(6 * driftTimeout.Seconds())),
+			VisibilityTimeout: awscdk.Duration_Seconds(jsii.Number(driftVisibility.Seconds())),
 			RetentionPeriod:   awscdk.Duration_Seconds(jsii.Number(driftPieceRetention.Seconds())),
 			DeadLetterQueue:   &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(driftReceives)},
 		}),
@@ -155,7 +158,7 @@ func (kept progress) watch(m *idemconstruct.Monitor) {
 	})
 	m.Add(idemconstruct.Watch{
 		ID: "DriftDeadLetters", Metric: kept.dead.MetricApproximateNumberOfMessagesVisible(every), Threshold: 1, Periods: 2, OfLast: 3,
-		Description: "Runs of the drift job have ended with a failure or with their process five times for a piece, or somebody else has sent to its queue. The planner sends pieces again.",
+		Description: "Runs of the drift job have ended with a failure or with their process three times for a piece, or somebody else has sent to its queue. The planner sends pieces again.",
 	})
 }
 

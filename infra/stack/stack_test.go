@@ -369,9 +369,31 @@ func TestTheDriftJobPlansAndTakesPieces(t *testing.T) {
 		}
 		queue := template.only(t, "AWS::SQS::Queue", "DriftPiecesQueue").Properties
 		redrive := queue["RedrivePolicy"].(map[string]any)
-		if plain(redrive["deadLetterTargetArn"]) != "DriftPiecesDeadLetter.Arn" || redrive["maxReceiveCount"] != 5.0 ||
+		if plain(redrive["deadLetterTargetArn"]) != "DriftPiecesDeadLetter.Arn" || redrive["maxReceiveCount"] != 3.0 ||
 			queue["VisibilityTimeout"] != 3600.0 || queue["MessageRetentionPeriod"] != 14400.0 {
 			t.Errorf("queue %v", queue)
+		}
+	})
+}
+
+// SQS counts a message's life from when it was sent, and makes a letter at the receive after the last one that is admitted: one that is
+// gone by then is never a letter, and its alarm never rings. Wake-ups expire on purpose (ADR 0064).
+func TestMessagesLiveUntilTheyAreDeadLetters(t *testing.T) {
+	each(t, func(t *testing.T, _ string, template *synthesized) {
+		redriven := 0
+		for id, queue := range template.of("AWS::SQS::Queue") {
+			redrive, ok := queue.Properties["RedrivePolicy"].(map[string]any)
+			if !ok || strings.HasPrefix(id, "QueuesWakeUps") {
+				continue
+			}
+			redriven++
+			life, until := queue.Properties["MessageRetentionPeriod"].(float64), redrive["maxReceiveCount"].(float64)*queue.Properties["VisibilityTimeout"].(float64)
+			if life <= until {
+				t.Errorf("%s: a message lives for %v s, and would be a letter after %v s", id, life, until)
+			}
+		}
+		if redriven != 1 {
+			t.Errorf("%d queues, want the drift job's", redriven)
 		}
 	})
 }

@@ -12,22 +12,30 @@ import (
 )
 
 // Tool is a program with a pinned version. Each version has a folder of its own.
-type Tool struct{ Name, Version string }
+type Tool struct {
+	Name, Version string
+	// Holds are paths below the tool's folder, with slashes, that it can't work without. A link counts for what it leads to, which may be
+	// outside of the folder, and be gone where the folder was kept: the interpreter of a virtual environment in a cache's copy.
+	Holds []string
+}
+
+// EnvironmentPython is what a virtual environment holds: a link to an interpreter that is outside of it.
+const EnvironmentPython = "venv/bin/python"
 
 // The tools that tests of the library and of the CDK app use.
 var (
-	DynoxideTool      = Tool{Name: Dynoxide, Version: "1.2.1"}
-	DynamoDBLocalTool = Tool{Name: DynamoDBLocal, Version: "2.5.2"}
-	MinistackTool     = Tool{Name: Ministack, Version: "1.5.33"}
-	TypeScriptTool    = Tool{Name: "typescript", Version: "7.0.2"}
-	PythonClientTool  = Tool{Name: "python-client", Version: "httpx0.28.1-mypy2.4.1"}
-	CfnLintTool       = Tool{Name: "cfn-lint", Version: "1.58.0"}
-	SAMTranslatorTool = Tool{Name: "aws-sam-translator", Version: "1.115.0"}
-	CDKNagTool        = Tool{Name: "cdk-nag", Version: "3.0.2"}
-	AxeTool           = Tool{Name: "axe-core", Version: "4.14.1"}
+	DynoxideTool      = Tool{Name: Dynoxide, Version: "1.2.1", Holds: []string{"node_modules/@dynoxide/" + NPMHost() + "/dynoxide"}}
+	DynamoDBLocalTool = Tool{Name: DynamoDBLocal, Version: "2.5.2", Holds: []string{"lib"}}
+	MinistackTool     = Tool{Name: Ministack, Version: "1.5.33", Holds: []string{EnvironmentPython}}
+	TypeScriptTool    = Tool{Name: "typescript", Version: "7.0.2", Holds: []string{"node_modules/typescript/bin/tsc"}}
+	PythonClientTool  = Tool{Name: "python-client", Version: "httpx0.28.1-mypy2.4.1", Holds: []string{EnvironmentPython, "wheels"}}
+	CfnLintTool       = Tool{Name: "cfn-lint", Version: "1.58.0", Holds: []string{EnvironmentPython}}
+	SAMTranslatorTool = Tool{Name: "aws-sam-translator", Version: "1.115.0", Holds: []string{EnvironmentPython}}
+	CDKNagTool        = Tool{Name: "cdk-nag", Version: "3.0.2", Holds: []string{"node_modules/cdk-nag"}}
+	AxeTool           = Tool{Name: "axe-core", Version: "4.14.1", Holds: []string{"node_modules/axe-core/axe.min.js"}}
 )
 
-// stamp is the file whose presence says that a tool's folder is complete.
+// stamp is the file whose presence says that the installation of a tool was complete.
 const stamp = ".installed"
 
 // Directory is where t is installed under root, the checkout.
@@ -35,15 +43,27 @@ func (t Tool) Directory(root string) string {
 	return filepath.Join(root, ".local", "tools", t.Name+"-"+t.Version)
 }
 
-// Installed tells whether t is completely there.
+// Installed tells whether t is completely there: it was, and what it holds still is.
 func (t Tool) Installed(root string) bool {
 	_, err := os.Stat(filepath.Join(t.Directory(root), stamp))
-	return err == nil
+	return err == nil && t.complete(root) == nil
 }
 
-// Stamp says that t is completely there.
+// Stamp says that t is completely there. The error names what it should hold and does not.
 func (t Tool) Stamp(root string) error {
+	if err := t.complete(root); err != nil {
+		return err
+	}
 	return os.WriteFile(filepath.Join(t.Directory(root), stamp), nil, 0o644)
+}
+
+func (t Tool) complete(root string) error {
+	for _, path := range t.Holds {
+		if _, err := os.Stat(filepath.Join(t.Directory(root), filepath.FromSlash(path))); err != nil {
+			return fmt.Errorf("%s %s is not complete: %w", t.Name, t.Version, err)
+		}
+	}
+	return nil
 }
 
 // NotInstalledError says that a tool is to be installed first.

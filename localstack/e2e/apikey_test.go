@@ -73,7 +73,7 @@ func TestAnAPIKeyEnds(t *testing.T) {
 	if done := said[operator.Result](c, "apikey", "revoke", subject, "--reason", "ticket 18", "--write"); done.State != operator.EntryDone {
 		t.Errorf("revoked: %+v", done)
 	}
-	if deployed.variables["IAM"] == "true" { // who makes and revokes keys may look at nothing else
+	if deployed.variables["IAM"] == "on" { // who makes and revokes keys may look at nothing else
 		c.exits(idemctl.ExitTrouble, "list", "dead")
 		c.exits(idemctl.ExitTrouble, "audit")
 	}

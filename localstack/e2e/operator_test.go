@@ -49,7 +49,7 @@ func builtCommand(t *testing.T, policies ...string) command {
 		t.Fatalf("%v\n%s", err, output)
 	}
 	c := command{t, path, aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test"}}
-	if deployed.variables["IAM"] == "true" { // who holds everybody against policies
+	if deployed.variables["IAM"] == "on" { // who holds everybody against policies
 		person := newUser(t, "operator-"+rand.Text())
 		for _, policy := range policies {
 			person.iam("AttachUserPolicy", url.Values{"PolicyArn": {deployed.variables[policy]}})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/scaffold"
+	"github.com/idem-go/idem-aws/localstack/emulator"
 	"github.com/idem-go/idem-aws/localstack/stack"
 )
 
@@ -125,7 +126,9 @@ func deployService(t *testing.T, warehouse string) (api, func(ctx context.Contex
 // makeIn runs targets of a service's Makefile, and returns what they print, on the emulator of the tests, with the CDK of the checkout.
 func makeIn(t *testing.T, folder string, variables ...string) func(ctx context.Context, target string) string {
 	t.Helper()
-	cdk, err := filepath.Abs("../../infra/node_modules/.bin/cdk")
+	root, err := filepath.Abs("../..")
+	must(t, err)
+	cdk, err := emulator.CDKProgram(root)
 	must(t, err)
 	variables = append(variables, "CDK="+cdk, "RUN_ENV="+os.Getenv("IDEM_E2E_ENV"))
 	environment, err := stack.LocalEnvironment(os.Environ(), deployed.variables["AWS_ENDPOINT_URL"])

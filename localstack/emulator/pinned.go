@@ -83,7 +83,7 @@ const schemathesisPythonMinor = 11
 // `uv pip compile --universal --python-version 3.11 --generate-hashes`.
 func SchemathesisTool() Tool {
 	return Tool{
-		Tool: localtool.Tool{Name: "schemathesis", Version: "4.32.5"},
+		Tool: localtool.Tool{Name: "schemathesis", Version: "4.32.5", Holds: []string{localtool.EnvironmentPython}},
 		Check: func(ctx context.Context) error {
 			_, err := Python(ctx, schemathesisPythonMinor)
 			return err
@@ -127,7 +127,7 @@ const (
 // 2027; mkdocs.yml also builds with Zensical, their successor.
 func MkDocsTool() Tool {
 	return Tool{
-		Tool: localtool.Tool{Name: "mkdocs", Version: "1.6.1-material-9.8.1-mermaid-11.17.2"},
+		Tool: localtool.Tool{Name: "mkdocs", Version: "1.6.1-material-9.8.1-mermaid-11.17.2", Holds: []string{localtool.EnvironmentPython, "mermaid.min.js"}},
 		Check: func(ctx context.Context) error {
 			if _, err := Python(ctx, mkdocsPythonMinor); err != nil {
 				return err
@@ -167,7 +167,7 @@ func CDKNagTool() Tool {
 func StaticcheckTool() Tool {
 	const version = "0.8.2"
 	return Tool{
-		Tool: localtool.Tool{Name: "staticcheck", Version: version}, Check: RequireGo,
+		Tool: localtool.Tool{Name: "staticcheck", Version: version, Holds: []string{"staticcheck"}}, Check: RequireGo,
 		Install: func(ctx context.Context, directory string) error {
 			return goInstall(ctx, directory, "honnef.co/go/tools/cmd/staticcheck@v"+version)
 		},
@@ -178,7 +178,7 @@ func StaticcheckTool() Tool {
 func ActionlintTool() Tool {
 	const version = "1.7.12"
 	return Tool{
-		Tool: localtool.Tool{Name: "actionlint", Version: version}, Check: RequireGo,
+		Tool: localtool.Tool{Name: "actionlint", Version: version, Holds: []string{"actionlint"}}, Check: RequireGo,
 		Install: func(ctx context.Context, directory string) error {
 			return goInstall(ctx, directory, "github.com/rhysd/actionlint/cmd/actionlint@v"+version)
 		},
@@ -189,7 +189,7 @@ func ActionlintTool() Tool {
 func GolangciLintTool() Tool {
 	const version = "2.15.0"
 	return Tool{
-		Tool: localtool.Tool{Name: "golangci-lint", Version: version}, Check: RequireGo,
+		Tool: localtool.Tool{Name: "golangci-lint", Version: version, Holds: []string{"golangci-lint"}}, Check: RequireGo,
 		Install: func(ctx context.Context, directory string) error {
 			return goInstall(ctx, directory, "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v"+version)
 		},

@@ -29,7 +29,7 @@ type Tool struct {
 }
 
 // Install installs those of the tools that are not there, in parallel, and prints each with its time. It may run in
-// several processes at once: one installs, the others wait for it. The error joins what failed; a *MissingError in it
+// several processes at once: one installs, the others say so and wait for it, until ctx ends. The error joins what failed; a *MissingError in it
 // names a prerequisite.
 func Install(ctx context.Context, root string, out *progress.Printer, tools ...Tool) error {
 	var group errgroup.Group
@@ -40,7 +40,7 @@ func Install(ctx context.Context, root string, out *progress.Printer, tools ...T
 		}
 		group.Go(func() error {
 			failed[i] = out.Step(fmt.Sprintf("install %s %s", tool.Name, tool.Version), func() error {
-				return install(ctx, root, tool)
+				return install(ctx, root, out, tool)
 			})
 			return nil
 		})
@@ -67,7 +67,7 @@ func OpenDynamoDB(ctx context.Context, name string, out *progress.Printer) (*loc
 	return localtool.Open(ctx, name)
 }
 
-func install(ctx context.Context, root string, tool Tool) error {
+func install(ctx context.Context, root string, out *progress.Printer, tool Tool) error {
 	if err := tool.Check(ctx); err != nil {
 		return fmt.Errorf("install %s: %w", tool.Name, err)
 	}
@@ -75,7 +75,7 @@ func install(ctx context.Context, root string, tool Tool) error {
 	if err := os.MkdirAll(filepath.Dir(directory), 0o755); err != nil {
 		return fmt.Errorf("install %s: %w", tool.Name, err)
 	}
-	unlock, err := lock(directory + ".lock")
+	unlock, err := lock(ctx, directory+".lock", func() { out.Line("      …   wait for another process to install %s %s", tool.Name, tool.Version) })
 	if err != nil {
 		return fmt.Errorf("install %s: %w", tool.Name, err)
 	}

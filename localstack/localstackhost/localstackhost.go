@@ -59,7 +59,7 @@ func Tool() emulator.Tool {
 		panic(err)
 	}
 	return emulator.Tool{
-		Tool:  localtool.Tool{Name: "localstack", Version: Version + "-" + hex.EncodeToString(hash.Sum(nil)[:4])},
+		Tool:  localtool.Tool{Name: "localstack", Version: Version + "-" + hex.EncodeToString(hash.Sum(nil)[:4]), Holds: []string{localtool.EnvironmentPython, filepath.ToSlash(javaLink("fs"))}},
 		Check: check, Install: install,
 	}
 }
@@ -92,6 +92,9 @@ func install(ctx context.Context, directory string) error {
 // libraries is where LocalStack looks for what its package manager installs.
 func libraries(root string) string { return filepath.Join(root, "var", "lib", "localstack", "lib") }
 
+// javaLink is where LocalStack looks for the Java runtime: a link to the machine's.
+func javaLink(root string) string { return filepath.Join(libraries(root), "java", "21") }
+
 func filesystem(directory string) string { return filepath.Join(directory, "fs") }
 
 // installJava lays DynamoDB Local and the Java runtime out as LocalStack's package manager would.
@@ -117,7 +120,7 @@ func installJava(ctx context.Context, directory string) error {
 	if err != nil {
 		return err
 	}
-	return os.Symlink(home, filepath.Join(root, "java", "21"))
+	return os.Symlink(home, javaLink(filesystem(directory)))
 }
 
 // writeLauncher makes the jar that `java -jar` is given: a manifest that names the main class and every library.

@@ -49,16 +49,19 @@ var (
 	ofReference   = []Tests{{Packages: "./idem/memstore", Run: "^TestContract$"}}
 	ofShop        = []Tests{{Packages: "./docs/examples/guides/clients", Run: "^TestAJob|^TestWhat|^TestAStored"}}
 	ofManyStories = []Tests{{Packages: "./functions/internal/payments", Run: "^TestSimulatedStories$", Flags: "-sim.steps 100000"}}
-	ofSeal        = []Tests{{Packages: "./idem/seal ./idem/seal/tablekeys"}}
+	ofSeal        = []Tests{{Packages: "./idem/seal ./idem/seal/tablekeys"}, {Packages: "./idem/seal/awskms", Run: "^TestNew"}}
 	ofCache       = []Tests{{Packages: "./idem/cache"}}
 	ofOperator    = []Tests{{Packages: "./idem/operator"}}
 	ofRehearsals  = []Tests{{Packages: "./idem/outbox", Run: "Rehears"}, {Packages: "./idem/operator", Run: "DryRun"}}
 	ofCommands    = []Tests{{Packages: "./idem/operator/idemctl"}}
+	ofConsole     = []Tests{{Packages: "./idem/operator/console"}}
+	ofJudgements  = []Tests{{Packages: "./functions/cmd/idemctl", Run: "^TestConsole|^TestFacts"}}
+	ofTerminals   = []Tests{{Packages: "./internal/plaintext ./idem/operator/idemctl", Run: "Terminal"}}
 	ofQueue       = []Tests{{Packages: "./idem/outbox/sqsqueue"}}
 	ofPayments    = []Tests{{Packages: "./functions/internal/payments", Run: "Webhook|Redirect|TestProbeJudges|SomethingElse|AnotherKey"}}
 	ofBalances    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "Account|APayment|TheLastMessageSays"}}
-	ofCutOvers    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "CutOver"}}
-	ofLosses      = []Tests{{Packages: "./functions/internal/drift ./functions/internal/drift/hourly", Run: "^TestWhat|Redriven|HoweverLate|Classification"}}
+	ofCutOvers    = []Tests{{Packages: "./functions/cmd/idemctl", Run: "CutOver|AfterTheRefusal"}}
+	ofLosses      = []Tests{{Packages: "./functions/internal/drift ./functions/internal/drift/hourly", Run: "^TestWhat|Redriven|HoweverLate|PayoutsFunds|ByHand|HasExpired|HoldThat|CutShort|NotOurs|Classification"}}
 	ofClocks      = []Tests{{Packages: "./idem/operator/awsctl", Run: "ComesLate|ClockIsOff"}}
 	ofRestores    = []Tests{{Packages: "./idem/operator/awsctl", Run: "^TestARestore"}}
 	ofMiddles     = []Tests{{Packages: "./functions/internal/payments", Run: "TornInItsMiddle|TornEnd|GivenUpPayout|ShowsAsDeclined|ATornPayout|ReleasedByHand|FinishedPayout|TornMessage|ItsNextMessage"}}
@@ -71,6 +74,11 @@ var (
 	ofDeadlines   = []Tests{{Packages: "./idem/lambdaapp ./functions/api", Run: "LeaseOutlives"}}
 	ofFront       = []Tests{{Packages: "./idem/awslambda", Run: "Front"}}
 	ofStage       = []Tests{{Packages: "./infra/stage"}}
+	ofQueues      = []Tests{{Packages: "./infra/stack", Run: "MessagesLive"}}
+	ofConstruct   = []Tests{{Packages: "./infra/idemconstruct", Run: "AccountOfAnEmulator"}}
+	ofLocalStack  = []Tests{{Packages: "./localstack/stack", Run: "AFailedDeployment|AStackIsUp|EveryTerminal"}}
+	ofInstalls    = []Tests{{Packages: "./localstack/emulator", Run: "AWait|Nobody|CDK"}}
+	ofValues      = []Tests{{Packages: "./internal/shellvalue"}}
 	ofTypeScript  = []Tests{{Packages: "./idem/client", Run: "^TestTheTypeScriptPackageKeepsTheSharedRules$/^package$"}}
 	ofPython      = []Tests{{Packages: "./idem/client", Run: "^TestThePythonPackageKeepsTheSharedRules$/^package$"}}
 	ofClient      = []Tests{{Packages: "./idem/client", Run: "Test[^T]|TestT[^h]|TestTh[^e]|TestThe[^TP]"}}
@@ -113,12 +121,25 @@ func Listed() []Mutant {
 		of(ofOperator, desks),
 		of(ofRehearsals, rehearsals),
 		of(ofCommands, lines),
+		of(ofConsole, consoles),
+		of(ofOperator, gaps),
+		of(ofOperator, answers),
+		of(ofOperator, configured),
+		of(ofTerminals, directions),
+		of(ofJudgements, judgements),
 		of(ofStore, wires),
 		of(ofQueue, holds),
 		of(ofPayments, acknowledgements),
 		of(ofAPIKeys, apiKeys),
 		of(ofCredentials, credentials),
 		of(ofStage, productions),
+		of(ofConstruct, emulations),
+		of(ofQueues, letters),
+		of(ofInstalls, installs),
+		of(ofLocalStack, deployments),
+		of(ofLocalStack, statuses),
+		of(ofLocalStack, starts),
+		of(ofValues, values),
 		of(ofApplication, applications),
 		of(ofSimulator, removals),
 		of(ofLateStories, removalsOfLeases),

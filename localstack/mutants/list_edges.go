@@ -147,7 +147,8 @@ var functions = []Mutant{
 
 // executions: how the engine performs what the protocol asks for.
 var executions = []Mutant{
-	{Name: "a rejection of a wrapped handler is told to its client alone", File: "idem/handled.go", Old: "x.op.Kind == KindWrapped && errors.As(err, &rejected)", New: "x.op.Kind == KindWrapped && errors.As(err, &rejected) && false"},
+	{Name: "a rejection that says that nothing happened is final", File: "idem/handled.go", Old: "		r.response, r.err = rejected.Problem.Response(), nil //", New: "		_ = rejected //"},
+	{Name: "a rejection of a wrapped handler is told to its client alone", File: "idem/handled.go", Old: "errors.As(r.err, &rejected):", New: "errors.As(r.err, &rejected) && x.op.Kind != KindWrapped:"},
 	{Name: "a client asks each second for a key that is freed in minutes", File: "idem/latency.go", Old: "	case r.State == storage.StateFailedRetryable:\n", New: "	case false:\n"},
 	{Name: "a frozen holder acts on by a row from before a loss", File: "idem/renewal.go", Old: "	return x.engine.bars(ctx, x.op, x.req) == nil\n", New: "	_ = ctx\n	return true\n"},
 	{Name: "an observed handler that was frozen has no lease after a loss", File: "idem/renewal.go", Old: " || x.op.Policy.Observe {", New: " {"},
@@ -219,7 +220,15 @@ var seals = []Mutant{
 	{Name: "a tombstone erases only the keys that its own table had", File: "idem/seal/tablekeys/copy.go", Old: "	if k.erased() && other.erasedThrough == 0 {\n", New: "	if k.erased() && other.erasedThrough == 0 && false {\n"},
 	{Name: "a tombstone that is copied again erases a renewed key", File: "idem/seal/tablekeys/copy.go", Old: " && other.erasedThrough == 0 {\n", New: " {\n"},
 	{Name: "an erased tenant's answer under a key that its table never had is waited for", File: "idem/seal/tablekeys/tablekeys.go", Old: "	case stored.erased() || id <= stored.erasedThrough:\n", New: "	case id <= stored.erasedThrough:\n"},
-	{Name: "the first key of a tenant that comes back has an erased one's id", File: "idem/seal/tablekeys/tablekeys.go", Old: "\":first\": number(1)", New: "\":first\": number(0)"},
+	{Name: "the first key of a tenant that comes back has an erased one's id", File: "idem/seal/tablekeys/tablekeys.go", Old: "	through = max(stored.current, firstKey) //", New: "	through = max(stored.current, 0) //"},
+	{Name: "an erasure that arrives late erases a renewed key", File: "idem/seal/tablekeys/tablekeys.go", Old: "		ConditionExpression: condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,\n	})\n	if _, lost", New: "		ConditionExpression: aws.String(\"(\" + *condition + \") OR attribute_exists(#keys) OR attribute_not_exists(#keys)\"), ExpressionAttributeNames: names, ExpressionAttributeValues: values,\n	})\n	if _, lost"},
+	{Name: "an erasure that others overtook erases what they have renewed", File: "idem/seal/tablekeys/tablekeys.go", Old: " || through > 0 && stored.erasedThrough >= through {", New: " {"},
+	{Name: "a key that one has made oneself is another's", File: "idem/seal/tablekeys/tablekeys.go", Old: "		return err == nil && bytes.Equal", New: "		return err != nil && bytes.Equal"},
+	{Name: "a renewal undoes a later erasure", File: "idem/seal/tablekeys/tablekeys.go", Old: "		case stored.erasedThrough > first.erasedThrough:\n", New: "		case stored.erasedThrough < first.erasedThrough:\n"},
+	{Name: "a rotation takes back what a copy brought meanwhile", File: "idem/seal/tablekeys/item.go", Old: "AND #keys = :keys\")", New: "AND (#keys = :keys OR attribute_exists(#keys))\")"},
+	{Name: "an alias names what wraps the keys", File: "idem/seal/awskms/awskms.go", Old: "	case isAlias(keyID):\n", New: "	case isAlias(keyID) && keyID == \"\":\n"},
+	{Name: "an alias's ARN names what wraps the keys", File: "idem/seal/awskms/awskms.go", Old: " || strings.HasPrefix(keyID, \"arn:\") && strings.Contains(keyID, \":alias/\")", New: ""},
+	{Name: "a copy that one has made oneself is another's", File: "idem/seal/tablekeys/copy.go", Old: "		return err == nil && reflect", New: "		return err != nil && reflect"},
 	{Name: "an envelope opens in another tenant's row", File: envelopeFile, Old: "string(p.what), p.tenant, string(p.record)", New: `string(p.what), "", string(p.record)`},
 	{Name: "an envelope opens in another record", File: envelopeFile, Old: "p.tenant, string(p.record), p.id", New: `p.tenant, "", p.id`},
 	{Name: "a response opens beside another status", File: envelopeFile, Old: "p.id, p.beside} {", New: `p.id, ""} {`},
@@ -234,7 +243,12 @@ var seals = []Mutant{
 	{Name: "an older key that was read late seals", File: "idem/seal/asking.go", Old: " || key.ID < a.newest)", New: ")"},
 	{Name: "an erasure is forgotten for a reply that is late", File: "idem/seal/asking.go", Old: "		other.all = other.all || name.id == currentKey\n", New: ""},
 	{Name: "an answer in the open is taken where all is sealed", File: "idem/seal/store.go", Old: "	return s.cfg.SealedOnly && !r.Sealed", New: "	return s.cfg.SealedOnly && r.Sealed"},
-	{Name: "a payload in the open takes a sealed one's place", File: "idem/seal/store.go", Old: "&opened.Payload, m.Sealed || s.cfg.SealedOnly}", New: "&opened.Payload, s.cfg.SealedOnly}"},
+	{Name: "a payload in the open takes a sealed one's place", File: "idem/seal/store.go", Old: "&opened.Payload, m.Sealed || s.cfg.SealedOnly, false}", New: "&opened.Payload, s.cfg.SealedOnly, false}"},
+	{Name: "what is empty and in the open is taken where all is sealed", File: "idem/seal/store.go", Old: "		if part.bytes == nil || !part", New: "		if part.bytes == nil || len(*part.bytes) == 0 || !part"},
+	{Name: "what is empty is not sealed", File: "idem/seal/sealing.go", Old: "	if x.store.cfg.OpenOnly {\n		return plain", New: "	if len(plain) == 0 || x.store.cfg.OpenOnly {\n		return plain"},
+	{Name: "evidence beside a payload that does not open is not looked at", File: "idem/seal/store.go", Old: "			unopened, m.EvidenceRefused = true, m.EvidenceRefused || part.evidence\n", New: "			m.Sealed, m.EvidenceRefused = true, m.EvidenceRefused || part.evidence\n			return m, nil\n"},
+	{Name: "evidence that is not authentic settles", File: "idem/internal/translation/message.go", Old: "	if m.EvidenceRefused {\n", New: "	if m.EvidenceRefused && false {\n"},
+	{Name: "of what evidence that is not authentic is about nothing happened", File: "idem/internal/translation/message.go", Old: "	if h.OpenSince == 0 {\n		h.OpenSince = h.Created\n	}\n", New: ""},
 }
 
 // caches: what may be told without asking the store.
@@ -244,6 +258,7 @@ var caches = []Mutant{
 	{Name: "an entry is kept past its age", File: entryFile, Old: "	return !clock.Within(now, e.asked, cfg.MaxAge) || !now", New: "	return !clock.Within(now, e.asked, cfg.MaxAge<<20) || !now"},
 	{Name: "an entry outlives its record", File: entryFile, Old: ", cfg.MaxAge) || !now.Before(e.record().ExpiresAt.Add(-cfg.ClockSkew))", New: ", cfg.MaxAge)"},
 	{Name: "a record that can change is kept", File: entryFile, Old: "	return r.Readable() && r.State.Final() && !r.ExpiresAt.IsZero()", New: "	return r.Readable() && !r.ExpiresAt.IsZero()", Survives: "only a final record has an ExpiresAt (storage.Record), so the next condition says the same"},
+	{Name: "a record whose chunks are another's is told again", File: "idem/cache/cache.go", Old: "	if errors.Is(err, storage.ErrChunksMissing) {\n", New: "	if errors.Is(err, storage.ErrChunksMissing) && r.Chunks == 0 {\n"},
 	{Name: "what a write overtook is kept", File: entryFile, Old: "	if !by.brought(r) {\n		return\n	}\n", New: ""},
 	{Name: "a caller changes what is kept", File: entryFile, Old: "slices.Clone(r.Response.Header), bytes.Clone(r.Response.Body)", New: "slices.Clone(r.Response.Header), bytes.TrimSpace(r.Response.Body)"},
 }
@@ -272,6 +287,8 @@ var journals = []Mutant{
 	{Name: "a second caller leaves no mark", File: journalFile, Old: "		_, err = file.WriteString(\"\\n\")\n", New: "		_ = shared\n"},
 	{Name: "a journal is made in place of a volume that is not mounted", File: journalFile, Old: "	err = os.Mkdir(j.dir, 0o700)\n", New: "	err = os.MkdirAll(j.dir, 0o700)\n"},
 	{Name: "a journal behind a link is what each client makes of it", File: journalFile, Old: "ToSlash(dir), \"/\"), \"..\") {", New: "ToSlash(dir), \"/\"), \"..\") && false {"},
+	{Name: "a power cut makes an entry unreadable", File: journalFile, Old: "const marks = \"\\n\\x00\"", New: "const marks = \"\\n\""},
+	{Name: "a power cut erases a second caller", File: journalFile, Old: "len(text) < len(raw), nil", New: "bytes.HasSuffix(raw, []byte(\"\\n\")), nil"},
 	{Name: "what net/http sent again counts as sent once", File: "idem/client/transport.go", Old: "s.budget.attempts == 1 && s.sends.Load() <= 1 && s", New: "s.budget.attempts == 1 && s"},
 	{Name: "an ended context proves that no earlier call was sent", File: "idem/client/transport.go", Old: "if s.unused(req.Context()) {", New: "if s != nil {"},
 	{Name: "a journal that can't be read proves that no earlier call was sent", File: "idem/client/key.go", Old: "refused.Earlier = true // what", New: "refused.Earlier = false // what"},
@@ -279,12 +296,21 @@ var journals = []Mutant{
 	{Name: "a key is sent at any age", File: "idem/client/transport.go", Old: "age > s.t.cfg.KeyAgeMax || age", New: "age > s.t.cfg.KeyAgeMax<<20 || age"},
 	{Name: "a key from the future is young", File: "idem/client/transport.go", Old: " || age < -idem.FirstSentSkew {", New: " || age < -idem.FirstSentSkew<<20 {"},
 	{Name: "a body leaves whatever its key's age is by then", File: "idem/client/transport.go", Old: "heldBack{body, s.tooOld}", New: "body"},
-	{Name: "an answer that is not stored speaks for a lost attempt", File: "idem/client/answer.go", Old: "kept == string(idem.OutcomeReplayed):", New: "kept == string(idem.OutcomeReplayed) || kept == string(idem.OutcomeExecuted):"},
+	{Name: "an answer that is not stored speaks for a lost attempt", File: "idem/client/answer.go", Old: "	return replayed || says(", New: "	return replayed || says(head, header.NameStatus, string(idem.OutcomeExecuted)) || says("},
 	{Name: "a response that is too large speaks for a lost attempt", File: "idem/client/answer.go", Old: "		return verdictUnproven // asking again", New: "		return verdictAnswer // asking again"},
 	{Name: "a problem that writes another member otherwise has no code", File: "idem/client/answer.go", Old: "	return idem.Problem{Code: said.Code}\n", New: "	return idem.Problem{}\n"},
 	{Name: "a 202 that protects nothing may be sent again", File: "idem/client/await.go", Old: "	s.unprotected = unprotected(res.Header)\n", New: ""},
 	{Name: "a torn answer that protects nothing is sent again", File: "idem/client/transport.go", Old: "	s.unprotected = a != nil && unprotected(a.res.Header) // also", New: "	s.unprotected = err == nil && unprotected(a.res.Header) // also"},
-	{Name: "what a server behind the server protects nothing of is sent again", File: "idem/client/answer.go", Old: "strings.SplitSeq(strings.Join(head.Values(header.NameStatus), \",\"), \",\")", New: "strings.SplitSeq(head.Get(header.NameStatus), \";\")"},
+	{Name: "what a server behind the server protects nothing of is sent again", File: "idem/client/answer.go", Old: "strings.SplitSeq(strings.Join(head.Values(name), \",\"), \",\")", New: "strings.SplitSeq(head.Get(name), \";\")"},
+	{Name: "a bound that is none reads nothing", File: "internal/bounded/bounded.go", Old: "min(bytesMax, math.MaxInt64-1)+1", New: "min(bytesMax, math.MaxInt64)+1"},
+	{Name: "bounds that are none let a key grow too old", File: "idem/client/config.go", Old: "c.KeyAgeMax-c.AttemptTimeout <= c.ElapsedMax {", New: "c.KeyAgeMax <= c.ElapsedMax+c.AttemptTimeout {"},
+	{Name: "a long answer that stops is waited for without an end", File: "idem/client/transport.go", Old: "	s.timer.Reset(s.silenceMax)\n", New: ""},
+	{Name: "a reader that takes its time ends its answer", File: "idem/client/transport.go", Old: "	n, err := s.ReadCloser.Read(p)\n	s.timer.Stop()\n", New: "	n, err := s.ReadCloser.Read(p)\n"},
+	{Name: "a server that replays outweighs one that does not know", File: "idem/client/answer.go", Old: " && !says(head, header.NameStatus, string(idem.OutcomeUnknown)) && ", New: " && "},
+	{Name: "a server that does not know is heard where it is the only one", File: "idem/client/answer.go", Old: "	unknown := kept(idem.OutcomeUnknown)\n", New: "	unknown := h.Get(header.NameStatus) == string(idem.OutcomeUnknown)\n"},
+	{Name: "the first of two servers says how long to wait", File: "idem/client/backoff.go", Old: "		longest = max(longest, wait(piece, now))\n", New: "		if longest == 0 {\n			longest = wait(piece, now)\n		}\n"},
+	{Name: "another port of the host gets the credentials", File: "idem/client/await.go", Old: "cmp.Or(u.Port(), ports[scheme])", New: "cmp.Or(ports[scheme], u.Port())"},
+	{Name: "another host gets the credentials", File: "idem/client/await.go", Old: "strings.ToLower(u.Hostname()), cmp", New: "strings.ToLower(u.Scheme), cmp"},
 	{Name: "a redirect that protects nothing may be sent again", File: "idem/client/transport.go", Old: "			if unprotected(from.Header) {\n", New: "			if false {\n"},
 }
 
@@ -294,15 +320,25 @@ var typeScripts = []Mutant{
 	{Name: "a late end is that of the next operation to the client in TypeScript", File: "idem/client/typescript/src/journal.ts", Old: "    if (this.#entries.get(operation)?.entry.key === key) this", New: "    if (key) this"},
 	{Name: "a journal is made in place of a volume that is not mounted by the client in TypeScript", File: "idem/client/typescript/src/file-journal.ts", Old: "await mkdir(directory, { mode: 0o700 })", New: "await mkdir(directory, { mode: 0o700, recursive: true })"},
 	{Name: "a journal behind a link is what the client in TypeScript makes of it", File: "idem/client/typescript/src/file-journal.ts", Old: "directory.split(\"/\").includes(\"..\")", New: "directory.split(\"/\").includes(\"...\")"},
+	{Name: "a power cut makes an entry unreadable to the client in TypeScript", File: "idem/client/typescript/src/file-journal.ts", Old: "/[\\n\\0]+$/", New: "/\\n+$/"},
+	{Name: "null is a key that calls share", File: "idem/client/typescript/src/key.ts", Old: "if (typeof key !== \"string\") throw", New: "if (typeof key === \"undefined\") throw"},
+	{Name: "null is a name that calls share", File: "idem/client/typescript/src/client.ts", Old: "  if (typeof name !== \"string\") return false;\n", New: "  if (typeof name !== \"string\") return name !== undefined;\n"},
+	{Name: "a Location is a part of a query", File: "idem/client/typescript/src/client.ts", Old: " && /^https?:\\/\\/[^/?#\\s]+(\\/[^?#\\s]*[^/?#\\s])?$/i.test(url);", New: " && !url.endsWith(\"/\");"},
 	{Name: "a reason phrase makes an answer an error", File: "idem/client/typescript/src/answer.ts", Old: ".test(a.statusText) ? a.statusText : \"\";", New: ".test(a.statusText) ? a.statusText : a.statusText;"},
 	{Name: "a torn answer that protects nothing is sent again by the client in TypeScript", File: "idem/client/typescript/src/client.ts", Old: "      unprotected = protectsNothing(response.headers);\n", New: "      unprotected = false;\n"},
 	{Name: "a 202 that protects nothing may be sent again by the client in TypeScript", File: "idem/client/typescript/src/client.ts", Old: "    const unprotected = protectsNothing(accepted.headers);\n", New: "    const unprotected = false;\n"},
-	{Name: "what a server behind the server protects nothing of is sent again by the client in TypeScript", File: "idem/client/typescript/src/answer.ts", Old: ".split(\",\").some((said)", New: ".split(\";\").some((said)"},
+	{Name: "what a server behind the server protects nothing of is sent again by the client in TypeScript", File: "idem/client/typescript/src/answer.ts", Old: ".split(\",\").map((value)", New: ".split(\";\").map((value)"},
 }
 
 // pythons: what the client in Python takes for proof.
 var pythons = []Mutant{
-	{Name: "an answer that nobody can decode is the operation's end", File: "idem/client/python/src/idem_client/machine.py", Old: "if isinstance(reply, Answer) and reply.content() is None:", New: "if False:"},
+	{Name: "an answer that nobody can decode is the operation's end", File: "idem/client/python/src/idem_client/machine.py", Old: "            except (httpx.DecodingError, AnswerTooLongError) as cause:\n", New: "            except httpx.DecodingError:\n                pass\n            except AnswerTooLongError as cause:\n"},
+	{Name: "a worker whose time is up sends again in Python", File: "idem/client/python/src/idem_client/machine.py", Old: " or not isinstance(cause, _OF_THE_NETWORK)", New: ""},
+	{Name: "what ends a pause in Python tells no key", File: "idem/client/python/src/idem_client/machine.py", Old: "    reply = yield Pause(wait)\n    if isinstance(reply, Lost):\n", New: "    reply = yield Pause(wait)\n    if False:\n"},
+	{Name: "an answer that is compressed is as long as it likes", File: "idem/client/python/src/idem_client/answer.py", Old: "            bound(content, bytes_max)\n", New: ""},
+	{Name: "an answer is decompressed whole before it is too long", File: "idem/client/python/src/idem_client/answer.py", Old: "_SLICES = {\"gzip\": 1 << 10,", New: "_SLICES = {\"gzip\": 1 << 30,"},
+	{Name: "a power cut makes an entry unreadable to the client in Python", File: "idem/client/python/src/idem_client/journal.py", Old: "raw.rstrip(b\"\\n\\0\")", New: "raw.rstrip(b\"\\n\")"},
+	{Name: "an error that leaves its process breaks the pool that it left", File: "idem/client/python/src/idem_client/errors.py", Old: "        return self._key\n\n    def __reduce__(", New: "        return self._key\n\n    def _reduced("},
 	{Name: "what the caller was handling says what became of a request", File: "idem/client/python/src/idem_client/machine.py", Old: "(link.__context__ if isinstance(link, httpcore.ConnectError) else None)", New: "link.__context__"},
 	{Name: "a real server's certificate leaves open what was sent", File: "idem/client/python/src/idem_client/machine.py", Old: "(link.__context__ if isinstance(link, httpcore.ConnectError) else None)", New: "None"},
 	{Name: "a key from the future is young to the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: " or age < -_KEY_AHEAD_MAX:", New: ":"},
@@ -313,7 +349,7 @@ var pythons = []Mutant{
 	{Name: "a journal behind a link is what the client in Python makes of it", File: "idem/client/python/src/idem_client/journal.py", Old: " or \"..\" in path.parts:", New: ":"},
 	{Name: "a torn answer that protects nothing is sent again by the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: "        op.unprotected = head is not None and protects_nothing(head.headers)\n", New: "        op.unprotected = answer is not None and protects_nothing(answer.headers)\n"},
 	{Name: "a 202 that protects nothing may be sent again by the client in Python", File: "idem/client/python/src/idem_client/machine.py", Old: "    op.unprotected = protects_nothing(accepted.headers)\n", New: ""},
-	{Name: "what a server behind the server protects nothing of is sent again by the client in Python", File: "idem/client/python/src/idem_client/answer.py", Old: ".split(\",\"))", New: ".split(\";\"))"},
+	{Name: "what a server behind the server protects nothing of is sent again by the client in Python", File: "idem/client/python/src/idem_client/answer.py", Old: ".split(\",\") if value", New: ".split(\";\") if value"},
 }
 
 // comparisons: what of a request the middleware compares, and what it reads of its time.
@@ -346,7 +382,9 @@ var pages = []Mutant{
 	{Name: "what can't be opened is looked for on the first page", File: openFile, Old: "	for pages.HasMorePages() {", New: "	for first := true; first; first = false {"},
 	{Name: "what can't be opened is looked for in old rows", File: openFile, Old: "ConsistentRead: aws.Bool(true)", New: "ConsistentRead: aws.Bool(false)"},
 	{Name: "some of a tenant's API keys are shown", File: "functions/internal/apikey/table.go", Old: "	for pages.HasMorePages() {", New: "	for first := true; first; first = false {"},
-	{Name: "a day's later audit entries are shown only", File: auditFile, Old: "		for pager.HasMorePages() {", New: "		for first := true; first; first = false {"},
+	{Name: "a day's later audit entries are shown only", File: auditFile, Old: "				if err = d.next(ctx); err != nil {", New: "				if d.more = false; err != nil {"},
+	{Name: "an audit log is read day by day", File: auditFile, Old: "slices.Chunk(l.days(from, to, subject), readAtOnce)", New: "slices.Chunk(l.days(from, to, subject), 1)"},
+	{Name: "more audit entries are shown than were asked for", File: auditFile, Old: "min(len(ids), limit-len(all), readAtOnce)", New: "min(len(ids), readAtOnce)"},
 	{Name: "an audit entry is shown as it was", File: auditFile, Old: "ConsistentRead: aws.Bool(true)", New: "ConsistentRead: aws.Bool(false)"},
 }
 
@@ -432,8 +470,10 @@ var holds = []Mutant{
 var acknowledgements = []Mutant{
 	{Name: "a probe goes where a redirect leads", File: "functions/internal/payments/provider.go", Old: "lookUp: &http.Client{Transport: reused, CheckRedirect: call.NoRedirects}", New: "lookUp: &http.Client{Transport: reused}"},
 	{Name: "a webhook about a message that is gone is done with", File: "functions/internal/payments/webhook.go", Old: "		return errOrphan\n	}\n	h.cfg", New: "		return nil\n	}\n	h.cfg"},
-	{Name: "beside another key's object one without a key is the message's", File: "functions/internal/payments/lookup.go", Old: " || foreign != nil && o.Key == nil", New: ""},
-	{Name: "a probe takes another key's object", File: "functions/internal/payments/lookup.go", Old: "		if err == nil {\n			err = o.under(key)\n		}\n", New: "		_ = o\n"},
+	{Name: "beside another key's object one without a key is the message's", File: "functions/internal/payments/lookup.go", Old: "	case !byKey && o.Key == nil:", New: "	case false:"},
+	{Name: "a probe takes another key's object", File: "functions/internal/payments/lookup.go", Old: "	case o.under(key) != nil:", New: "	case false:"},
+	{Name: "what another key's object stands beside was listed by the key", File: "functions/internal/payments/lookup.go", Old: "		return err != nil || o.under(key) != nil\n", New: "		_ = o\n		return err != nil\n"},
+	{Name: "a decline is an end whatever else is open", File: "functions/internal/payments/lookup.go", Old: "judged[i].declined() && !alone", New: "judged[i].declined() && false && !alone"},
 	{Name: "a 2xx is a success, whatever its object says", File: "functions/internal/payments/provider.go", Old: " Check: agrees(m.ID),", New: ""},
 	{Name: "a lost operation is made of another key's object", File: "functions/internal/payments/shown.go", Old: "if o.Key != \"\" && o.Key != operation.Message(n) {", New: "if false && o.Key != operation.Message(n) {"},
 }
@@ -469,6 +509,8 @@ var accusations = []Mutant{
 
 // references: what the plain store holds to.
 var references = []Mutant{
+	{Name: "a mark in memory is kept after its deadline by the wall clock", File: "idem/memstore/store.go", Old: "	if err := s.late(ctx); err != nil {\n		return \"\", &storage.NotAskedError{Cause: err}\n	}\n", New: ""},
+	{Name: "a message in memory is postponed to no time", File: "idem/memstore/message.go", Old: "	if at.IsZero() {\n", New: "	if at.IsZero() && id == \"\" {\n"},
 	{Name: "a write in memory happens after its deadline by the wall clock", File: "idem/memstore/store.go", Old: "ok && clock.Over(deadline, s.clock()) {", New: "ok && clock.Over(deadline, s.clock()) && false {"},
 	{Name: "a renewal in memory writes the whole row that was read before", File: "idem/memstore/item.go", Old: "	t.change(&r)\n", New: "	t.change(&r)\n	s.mu.Unlock()\n	time.Sleep(time.Millisecond)\n	s.mu.Lock()\n"},
 	{Name: "evidence in memory writes the whole message that was read before", File: "idem/memstore/message.go", Old: "	return s.write(ctx, endMessage{", New: "	if m, err := s.Message(ctx, end.ID); err == nil && m != nil && fence.Admits(*m) && s.late(ctx) == nil {\n		time.Sleep(time.Millisecond)\n		s.mu.Lock()\n		defer s.mu.Unlock()\n		s.messages[m.ID] = *m\n		endMessage{End: copyMessageEnd(end), Fence: fence}.apply(s)\n		return nil\n	}\n	return s.write(ctx, endMessage{"},
@@ -487,6 +529,7 @@ var shops = []Mutant{
 	{Name: "a mark on an order keeps nothing from being sent", File: "docs/examples/guides/clients/clients.go", Old: "	case found && answer.Status == 0:\n", New: "	case found && false:\n"},
 	{Name: "a mark that could not be kept is forgotten", File: "docs/examples/guides/clients/clients.go", Old: "	s.unkept.Store(name, undecided.Key)\n", New: ""},
 	{Name: "a server behind the server does not count for an order's protection", File: "docs/examples/guides/clients/clients.go", Old: "strings.Join(response.Header.Values(\"Idempotency-Status\"), \",\")", New: "response.Header.Get(\"Idempotency-Status\")"},
+	{Name: "an order's answer without an end is read to its end", File: "docs/examples/guides/clients/clients.go", Old: "io.ReadAll(http.MaxBytesReader(nil, response.Body, answerBytesMax))", New: "io.ReadAll(io.LimitReader(response.Body, answerBytesMax))"},
 	{Name: "nothing marks an order that is not to be sent again", File: "docs/examples/guides/clients/clients.go", Old: "!errors.As(err, &undecided) || undecided.Protected {", New: "!errors.As(err, &undecided) || undecided.Protected || true {"},
 }
 

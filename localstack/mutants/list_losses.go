@@ -54,5 +54,5 @@ var seenBefore = []Mutant{
 	{Name: "what was seen before a loss is seen after it", File: "idem/operator/seen.go", Old: "	if !lost.IsZero() {\n", New: "	if false {\n"},
 	{Name: "an instant that went back is a loss", File: "idem/operator/seen.go", Old: "after > before", New: "after != before"},
 	{Name: "a list shows what was seen before a loss", File: "idem/operator/list.go", Old: "known: known, tenant", New: "known: known.AddDate(-10, 0, 0), tenant"},
-	{Name: "an inspection shows what was seen before a loss", File: "idem/operator/inspect.go", Old: ", d.knownOf(loss)\n", New: ", d.knownOf(Loss{})\n"},
+	{Name: "an inspection shows what was seen before a loss", File: "idem/operator/inspect.go", Old: ", loss.Instant()\n", New: ", Loss{}.Instant()\n"},
 }

@@ -32,11 +32,14 @@ var ledgers = []Mutant{
 	{Name: "what is settled is settled again", File: itemFile, Old: `aws.String("st = :pending")`, New: `aws.String("st = :pending OR attribute_exists(st)")`},
 	{Name: "what was folded is folded again", File: collectFile, Old: "			ConditionExpression: aws.String(table.Hour + \" = :partition\"),", New: "			ConditionExpression: aws.String(table.Hour + \" = :partition OR attribute_exists(pk)\"),"},
 	{Name: "an account that collects is passed over", File: collectFile, Old: "		if after = page.LastEvaluatedKey; after == nil {\n			return found, malformed", New: "		if after = page.LastEvaluatedKey; true {\n			return found, malformed"},
+	{Name: "a transfer is folded into the account that the index names", File: collectFile, Old: " || transfer.To != a.ID || ", New: " || "},
+	{Name: "a transfer is folded into another tenant's account of its receiver's name", File: collectFile, Old: " || transfer.Tenant != a.Tenant {", New: " {"},
 	{Name: "what waits to be folded is read as it was", File: collectFile, Old: "KeysAndAttributes{ConsistentRead: aws.Bool(true)}", New: "KeysAndAttributes{ConsistentRead: aws.Bool(false)}"},
 	{Name: "a comparison adds up the first page", File: compareFile, Old: "	for pages := dynamodb.NewScanPaginator(t.Client, &in); pages.HasMorePages(); {", New: "	for pages, first := dynamodb.NewScanPaginator(t.Client, &in), true; first; first = false {"},
 	{Name: "a comparison is written over a later one", File: compareFile, Old: `attrComparison + " = :seenComparison"`, New: `attrComparison + " <> :zero AND :seenComparison <> :zero"`},
 	{Name: "a comparison forgets what it has corrected of an account that does not collect", File: compareFile, Old: "	if a.Collects() {\n		set += ", New: "	if !a.Collects() {\n		values[\":folded\"], values[\":transfers\"] = num(a.Folded.Amount), num(a.Folded.Transfers)\n	}\n	if a.Collects() {\n		set += "},
 	{Name: "a row counts for the tenant that it was copied from", File: itemFile, Old: "	if d.str(attrKey) != pk {\n", New: "	if d.str(attrKey) != pk && false {\n"},
+	{Name: "a refund with a status that is none may be refunded again", File: itemFile, Old: "	if !s.Stored() {\n", New: "	if false {\n"},
 	{Name: "a mark of 0 gives a payout back", File: itemFile, Old: "	if there && d.num(name) != 1 {\n", New: "	if there && d.num(name) != 1 && false {\n"},
 	{Name: "a payout that was given back may be paid out", File: itemFile, Old: "	if p.GivenBack && p.Status != StatusFailed", New: "	if false && p.GivenBack && p.Status != StatusFailed"},
 	{Name: "a payout that was given back is paid out beside", File: itemFile, Old: "	*finished.Update.ConditionExpression += \" AND attribute_not_exists(\" + attrGivenBack + \")\"\n", New: ""},
@@ -65,6 +68,17 @@ var resources = []Mutant{
 // losses: what a restore has lost.
 var losses = []Mutant{
 	{Name: "a success without the provider's reference is whole", File: "functions/internal/drift/effect.go", Old: "	case reference == \"\" && e ==", New: "	case false && e =="},
+	{Name: "a status that is none drifts from nothing", File: "functions/internal/drift/classify.go", Old: "	if !c.entry.Status.Stored() {\n", New: "	if false {\n"},
+	{Name: "a hold that was released by hand must have its object", File: "functions/internal/drift/effect.go", Old: " && byHand(m) && !c.holds():", New: " && false:"},
+	{Name: "a hold that stands is released by a word", File: "functions/internal/drift/effect.go", Old: " && byHand(m) && !c.holds():", New: " && byHand(m):"},
+	{Name: "a hold is released twice", File: "functions/internal/drift/effect.go", Old: " || len(only(c.made(own), object.succeeded)) > 0 {", New: " {"},
+	{Name: "any operation that has failed may lack what follows", File: "functions/internal/drift/classify.go", Old: "		return c.record.erased\n", New: "		return c.record.state == storage.StateFailed\n"},
+	{Name: "a row that nobody ends waits unseen", File: "functions/internal/drift/classify.go", Old: " && c.cutShort(m) && !c.final() {", New: " && false {"},
+	{Name: "a record outlives the closing of its message", File: "functions/internal/drift/classify.go", Old: " || gaveUp && m.SettledBy == storage.SettledByOperator", New: ""},
+	{Name: "a record that goes with its worker's message may be gone", File: "functions/internal/drift/classify.go", Old: "gaveUp && m.SettledBy == storage.SettledByOperator", New: "gaveUp"},
+	{Name: "whose payout was not made may lose the money unseen", File: "functions/internal/drift/classify.go", Old: "	case unmade && c.entry.Counted && !c.entry.GivenBack:\n", New: "	case false:\n"},
+	{Name: "whose payout was made may have the money back unseen", File: "functions/internal/drift/classify.go", Old: "	case !unmade && c.entry.GivenBack:\n", New: "	case false:\n"},
+	{Name: "a payout of a release without totals keeps its funds", File: "functions/internal/drift/classify.go", Old: "	case unmade && c.entry.Counted && !c.entry.GivenBack:\n", New: "	case unmade && !c.entry.GivenBack:\n"},
 	{Name: "what a loss has taken is old enough to have expired", File: "functions/internal/drift/untraced.go", Old: "|| o.CreatedAt.Before(r.rules.lost)) {", New: "|| o.CreatedAt.Before(r.rules.lost) && false) {"},
 	{Name: "what is compared late is old enough to have expired", File: "functions/internal/drift/untraced.go", Old: "(!r.again || ", New: "(!r.again && false || "},
 	{Name: "a redriven charge has no row", File: "functions/internal/drift/untraced.go", Old: "const olderRows = WindowMax\n", New: "const olderRows = 0\n"},
@@ -73,6 +87,10 @@ var losses = []Mutant{
 // cutOvers: what a person may do before anybody has said up to when data was lost.
 var cutOvers = []Mutant{
 	{Name: "a person's command is not told that records were lost", File: "functions/cmd/idemctl/main.go", Old: "	cfg.Out, cfg.Terminal, cfg.KeyTimeout", New: "	cfg.LostRecords = false\n	cfg.Out, cfg.Terminal, cfg.KeyTimeout"},
+	{Name: "a torn operation can't be made again once the refusal has ended", File: "functions/internal/payments/lost.go", Old: "		return r.LostBefore, nil\n", New: "		return before, nil\n"},
+	{Name: "a person's cut-over counts beside the table's", File: "functions/cmd/idemctl/missing.go", Old: "	case said && !cut.IsZero():\n", New: "	case false:\n"},
+	{Name: "a person's cut-over is everybody's", File: "functions/cmd/idemctl/missing.go", Old: "	case len(r.Operation) == 0:\n		return errors.New(\"--lost", New: "	case false:\n		return errors.New(\"--lost"},
+	{Name: "what is under way may be lost", File: "functions/cmd/idemctl/missing.go", Old: "	case time.Since(r.LostBefore) < lostBeforeMin:\n", New: "	case false:\n"},
 }
 
 // middles: what is made again of a chain that a loss has torn in its middle.
@@ -91,6 +109,10 @@ var middles = []Mutant{
 // restores: what a restore leaves to be compared.
 var restores = []Mutant{
 	{Name: "a restore switches native TTL on before its tables are compared", File: "idem/operator/awsctl/restore.go", Old: "		if !expiry {\n			continue\n		}\n", New: ""},
+	{Name: "a restore keeps up to when an earlier loss reached", File: "idem/operator/awsctl/loss.go", Old: "attribute_not_exists(#at) OR #at < :made", New: "attribute_not_exists(#at) OR #at < :made AND #at > :made"},
+	{Name: "a restore lost nothing where nothing was lost before", File: "idem/operator/awsctl/loss.go", Old: "	if !restored {\n", New: "	if true {\n"},
+	{Name: "a table that was prepared lost something", File: "idem/operator/awsctl/loss.go", Old: "	if !restored {\n", New: "	if false {\n"},
+	{Name: "a restore that is repeated forgets what was set in its table", File: "idem/operator/awsctl/loss.go", Old: "#at < :made", New: "#at <> :made"},
 }
 
 // balances: what an account is corrected by.

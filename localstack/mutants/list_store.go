@@ -52,6 +52,8 @@ var transactions = []Mutant{
 	{Name: "a commit leaves its messages out", File: transactionFile, Old: "	for i, m := range c.Messages {", New: "	for i, m := range c.Messages[:0] {"},
 	{Name: "a commit ignores its fence", File: transactionFile, Old: "	if c.Fence != nil {", New: "	if c.Fence != nil && false {"},
 	{Name: "a response's chunks are left out", File: transactionFile, Old: "	t.putChunks(s, chunks)\n	if err := declared", New: "	_ = chunks\n	if err := declared"},
+	{Name: "chunks are joined with the record of another execution", File: "idem/dynamo/chunk.go", Old: "	case r.ChunksDigest != string(digest):\n", New: "	case r.ChunksDigest != string(digest) && false:\n"},
+	{Name: "a message on DynamoDB is postponed to no time", File: "idem/dynamo/message.go", Old: "	if at.IsZero() {\n", New: "	if at.IsZero() && doing == \"\" {\n"},
 	{Name: "what is read may be old", File: storeFile, Old: "ConsistentRead: aws.Bool(true)", New: "ConsistentRead: aws.Bool(false)"},
 	{Name: "a scope's mark overwrites another", File: "idem/dynamo/mark.go", Old: "condition{e, all(e.absent(recordKey))}", New: "condition{e, all(\"(\" + e.absent(recordKey) + \" OR attribute_exists(\" + e.name(recordKey) + \"))\")}"},
 	{Name: "an earlier time replaces a later RefuseBefore", File: "idem/dynamo/loss.go", Old: `" < " + e.value`, New: `" > " + e.value`},
@@ -60,9 +62,12 @@ var transactions = []Mutant{
 // replies: what an error says of what happened.
 var replies = []Mutant{
 	{Name: "a lost reply says that nothing happened", File: errorsFile, Old: "	case isAmbiguous(err):\n		return &storage.OutcomeUnknownError{Cause: err}", New: "	case isAmbiguous(err):\n		return &storage.NotAskedError{Cause: err}"},
-	{Name: "a transaction in progress is a conflict", File: errorsFile, Old: "	if isOneOf(err, inProgress) || api", New: "	if api"},
-	{Name: "a server's error is definite", File: errorsFile, Old: "response.HTTPStatusCode() >= http.StatusInternalServerError", New: "response.HTTPStatusCode() > http.StatusInternalServerError+99"},
+	{Name: "a transaction in progress is a conflict", File: errorsFile, Old: "	if isOneOf(err, inProgress) || isOneOf", New: "	if isOneOf"},
+	{Name: "a server's error is definite", File: errorsFile, Old: "status < http.StatusInternalServerError", New: "status < http.StatusInternalServerError+100"},
 	{Name: "an error without a code is definite", File: errorsFile, Old: "	if !errors.As(err, &api) {\n		return true\n	}\n	if isOneOf", New: "	if !errors.As(err, &api) {\n		return false\n	}\n	if isOneOf"},
+	{Name: "an answer without a code is DynamoDB's refusal", File: errorsFile, Old: " || isOneOf(err, withoutCode)", New: ""},
+	{Name: "a proxy that did not wait says that nothing happened", File: errorsFile, Old: " &&\n		status != http.StatusRequestTimeout && status != statusGivenUp", New: ""},
+	{Name: "a redirection is a refusal", File: errorsFile, Old: "return status >= http.StatusBadRequest && status", New: "return status"},
 	{Name: "a conflict with another Region's write is fatal", File: errorsFile, Old: "(*types.TransactionConflictException)(nil).ErrorCode(), (*types.ReplicatedWriteConflictException)(nil).ErrorCode(),", New: "(*types.TransactionConflictException)(nil).ErrorCode(),"},
 	{Name: "credentials that have expired in other words are refused", File: errorsFile, Old: `{"ExpiredTokenException", "ExpiredToken"}`, New: `{"ExpiredTokenException"}`},
 	{Name: "credentials that have expired leave a commit unclear", File: errorsFile, Old: " || isOneOf(err, expiredCredentials):", New: ":"},

@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/idem-go/idem-aws/localstack/emulator"
 )
 
 // stackName is the CloudFormation stack's name of a local stack.
@@ -30,12 +32,16 @@ type deployment struct {
 // cdk runs the pinned CDK command line in the folder infra of the checkout that is deployed, with its output in a log file of
 // the state folder.
 func (s *Stack) cdk(ctx context.Context, environment []string, log string, arguments ...string) error {
+	program, err := emulator.CDKProgram(s.options.Root)
+	if err != nil {
+		return err
+	}
 	file, err := os.Create(logFile(s.options.State, log))
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	command := exec.CommandContext(ctx, filepath.Join(s.options.Root, "infra", "node_modules", ".bin", "cdk"), arguments...)
+	command := exec.CommandContext(ctx, program, arguments...)
 	command.Dir = filepath.Join(s.checkout(), "infra")
 	command.Env = slices.Concat(environment, quietNode)
 	command.Stdout, command.Stderr = file, file
@@ -85,6 +91,10 @@ func (s *Stack) deploy(ctx context.Context, running daemon, environment []string
 	}
 	if last, err := s.lastDeployment(); err != nil || last.Hash == hash {
 		return last.Outputs, err
+	}
+	// From here on the last deployment is not what is there: this one may end half-way.
+	if err := s.forgetDeployment(); err != nil {
+		return nil, err
 	}
 	file := s.path("outputs.json")
 	arguments := []string{
@@ -138,6 +148,13 @@ func (s *Stack) lastDeployment() (deployment, error) {
 	}
 	var last deployment
 	return last, json.Unmarshal(data, &last)
+}
+
+func (s *Stack) forgetDeployment() error {
+	if err := os.Remove(s.path("deployment.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // deploymentHash covers the functions, the CDK app with its settings, the contexts, and the emulator's identity: a new

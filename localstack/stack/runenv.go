@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/idem-go/idem-aws/internal/shellvalue"
 	"github.com/idem-go/idem-aws/internal/token"
 )
 
@@ -25,9 +26,19 @@ const (
 	variableWebhookSecret = "WEBHOOK_SECRET"
 	functionPrefix        = "FUNCTION_"
 	variableCode          = "CODE_DIRECTORY"
+	variableFaultProxy    = "FAULT_PROXY_URL"
+	variableCollector     = "COLLECTOR_URL"
 )
 
-// Variables are the KEY=value lines of an env file.
+// onOff is an option's value as the stack's command takes it: a shell that has read the env file gives it to each make that follows.
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+// Variables are the KEY=value lines of an env file. A value that a shell would change is in single quotes there.
 type Variables map[string]string
 
 // ReadVariables reads an env file; one that is not there is empty. Lines without "=" and comments are ignored.
@@ -43,7 +54,7 @@ func ReadVariables(path string) (Variables, error) {
 	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
 		name, value, found := strings.Cut(lines.Text(), "=")
 		if found && !strings.HasPrefix(name, "#") {
-			variables[name] = value
+			variables[name] = shellvalue.Unquote(value)
 		}
 	}
 	return variables, nil
@@ -53,7 +64,10 @@ func ReadVariables(path string) (Variables, error) {
 func (v Variables) Write(path string) error {
 	var text bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(v)) {
-		fmt.Fprintf(&text, "%s=%s\n", name, v[name])
+		if strings.ContainsAny(v[name], "\r\n\x00") {
+			return fmt.Errorf("write %s: the value of %s is not one line", path, name)
+		}
+		fmt.Fprintf(&text, "%s=%s\n", name, shellvalue.Quote(v[name]))
 	}
 	temporary := path + ".new"
 	if err := os.WriteFile(temporary, text.Bytes(), 0o600); err != nil {

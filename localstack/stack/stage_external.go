@@ -29,19 +29,19 @@ func awsExternal(root string, out *progress.Printer) external {
 		},
 		identify: identify,
 		install: func(ctx context.Context) error {
-			cdk, err := emulator.CDKTool(root)
-			if err != nil {
-				return err
-			}
-			return emulator.Install(ctx, root, out, cdk)
+			_, err := InstallCDK(ctx, root, out)
+			return err
 		},
 		build: func(ctx context.Context, architecture string) error {
 			return out.Step("build functions for "+architecture, func() error { return BuildFunctions(ctx, root, architecture) })
 		},
 		cdk: func(ctx context.Context, environment []string, arguments ...string) error {
-			infra := filepath.Join(root, "infra")
-			child := exec.CommandContext(ctx, filepath.Join(infra, "node_modules", ".bin", "cdk"), arguments...)
-			child.Dir, child.Env = infra, slices.Concat(environment, quietNode)
+			program, err := emulator.CDKProgram(root)
+			if err != nil {
+				return err
+			}
+			child := exec.CommandContext(ctx, program, arguments...)
+			child.Dir, child.Env = filepath.Join(root, "infra"), slices.Concat(environment, quietNode)
 			child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
 			return child.Run()
 		},

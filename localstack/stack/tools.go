@@ -12,15 +12,11 @@ import (
 // InstallTools installs every pinned tool. What needs Java, Maven or a newer Python than ministack is optional: where they
 // are missing, one line says what is left out. Anything else that is missing is an error that names it.
 func InstallTools(ctx context.Context, root string, out *progress.Printer) error {
-	cdk, err := emulator.CDKTool(root)
+	tools, err := requiredTools(root)
 	if err != nil {
 		return err
 	}
-	tools := []emulator.Tool{
-		emulator.DynoxideTool(), emulator.MinistackTool(), cdk, emulator.StaticcheckTool(), emulator.ActionlintTool(), emulator.TypeScriptTool(),
-		emulator.PythonClientTool(), emulator.CfnLintTool(), emulator.CDKNagTool(), emulator.SAMTranslatorTool(), emulator.AxeTool(),
-	}
-	for _, optional := range []emulator.Tool{emulator.DynamoDBLocalTool(), emulator.SchemathesisTool(), emulator.MkDocsTool(), localstackhost.Tool()} {
+	for _, optional := range optionalTools() {
 		missing := missingFor(ctx, root, optional)
 		if missing != nil {
 			out.Line("           %s %s left out: %v", optional.Name, optional.Version, missing)
@@ -35,6 +31,30 @@ func InstallTools(ctx context.Context, root string, out *progress.Printer) error
 		out.Line("           %s %s", tool.Name, tool.Version)
 	}
 	return nil
+}
+
+func requiredTools(root string) ([]emulator.Tool, error) {
+	cdk, err := emulator.CDKTool(root)
+	return []emulator.Tool{
+		emulator.DynoxideTool(), emulator.MinistackTool(), cdk, emulator.StaticcheckTool(), emulator.ActionlintTool(), emulator.TypeScriptTool(),
+		emulator.PythonClientTool(), emulator.CfnLintTool(), emulator.CDKNagTool(), emulator.SAMTranslatorTool(), emulator.AxeTool(),
+	}, err
+}
+
+func optionalTools() []emulator.Tool {
+	return []emulator.Tool{emulator.DynamoDBLocalTool(), emulator.SchemathesisTool(), emulator.MkDocsTool(), localstackhost.Tool()}
+}
+
+// InstallCDK installs the CDK's command line where it is missing, and returns its path.
+func InstallCDK(ctx context.Context, root string, out *progress.Printer) (string, error) {
+	cdk, err := emulator.CDKTool(root)
+	if err != nil {
+		return "", err
+	}
+	if err := emulator.Install(ctx, root, out, cdk); err != nil {
+		return "", err
+	}
+	return emulator.CDKProgram(root)
 }
 
 // missingFor is the prerequisite that an optional tool lacks, or nil.

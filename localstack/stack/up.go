@@ -2,14 +2,11 @@ package stack
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -41,7 +38,7 @@ func (s *Stack) Up(ctx context.Context) error {
 	next := Variables{
 		variableProvider: provider, variableEndpoint: running.URL(), variableWebhookSecret: secret,
 		"AWS_REGION": localRegion, "AWS_ACCESS_KEY_ID": localCredentials, "AWS_SECRET_ACCESS_KEY": localCredentials,
-		"EMULATOR": string(s.options.Emulator), "IAM": strconv.FormatBool(s.options.IAM), "STACK_STATE": s.options.State, variableCode: s.temporary(),
+		"EMULATOR": string(s.options.Emulator), "IAM": onOff(s.options.IAM), "STACK_STATE": s.options.State, variableCode: s.temporary(),
 		variableTokenA: variables.apiKey(variableTokenA), variableTokenB: variables.apiKey(variableTokenB),
 	}
 	contexts := map[string]string{
@@ -60,14 +57,14 @@ func (s *Stack) Up(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		contexts["dynamodbEndpoint"], next["FAULT_PROXY_URL"] = proxy.URL(), proxy.URL()
+		contexts["dynamodbEndpoint"], next[variableFaultProxy] = proxy.URL(), proxy.URL()
 	}
 	if s.options.Traces {
 		collector, err := s.ensureProgram(ctx, daemonCollector, "/control/spans", 0, "")
 		if err != nil {
 			return err
 		}
-		contexts["otlpEndpoint"], next["COLLECTOR_URL"] = collector.URL(), collector.URL()
+		contexts["otlpEndpoint"], next[variableCollector] = collector.URL(), collector.URL()
 	}
 	maps.Copy(contexts, s.options.Contexts)
 	next.addLoss(contexts)
@@ -145,7 +142,7 @@ func (s *Stack) Destroy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(s.path("deployment.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.forgetDeployment(); err != nil {
 		return err
 	}
 	arguments := []string{"destroy", stackName, "--force", "--app", s.path("cdk.out")}
@@ -365,26 +362,6 @@ func (s *Stack) Down(context.Context) error {
 		}
 	}
 	return os.RemoveAll(s.temporary())
-}
-
-// Status prints the stack's daemons and returns whether all that belong to it are alive.
-func (s *Stack) Status() (bool, error) {
-	up := true
-	for _, name := range daemonNames {
-		running, alive, err := readDaemon(s.options.State, name)
-		if err != nil {
-			return false, err
-		}
-		if alive {
-			s.out.Line("%-10s  up    %s  pid %d", name, running.URL(), running.PID)
-			continue
-		}
-		if name != daemonFaultProxy {
-			up = false
-			s.out.Line("%-10s  down", name)
-		}
-	}
-	return up, nil
 }
 
 func (s *Stack) relative(path string) string {

@@ -1,8 +1,11 @@
 package stack
 
 import (
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -53,6 +56,29 @@ func TestARequestThatHangsIsNotTheLastOne(t *testing.T) {
 	t.Cleanup(api.Close)
 	if err := firstAnswer(t.Context(), Variables{variableAPI: api.URL}); err != nil || asked.Load() != 2 {
 		t.Errorf("after %d requests: %v", asked.Load(), err)
+	}
+}
+
+// A checkout may be in a folder with a space. A shell has all variables as they were, and so has a program
+// that reads the file.
+func TestAShellReadsTheVariables(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.env")
+	written := Variables{variableCode: "/home/a b/it's/$HOME/tmp", variableAPI: "http://127.0.0.1:4566/_aws/execute-api/a/%24default"}
+	if err := written.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	said, err := exec.CommandContext(t.Context(), "sh", "-eu", "-c", `. "$1"; printf '%s\n' "$CODE_DIRECTORY" "$API_URL"`, "sh", path).CombinedOutput()
+	if want := written[variableCode] + "\n" + written[variableAPI] + "\n"; err != nil || string(said) != want {
+		t.Errorf("a shell has %q, want %q: %v", said, want, err)
+	}
+	if read, err := ReadVariables(path); err != nil || !maps.Equal(read, written) {
+		t.Errorf("read %v, want %v: %v", read, written, err)
+	}
+	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), "API_URL="+written[variableAPI]+"\n") {
+		t.Errorf("what means itself to a shell is not as it was: %v\n%s", err, text)
+	}
+	if err := (Variables{variableCode: "a\nb"}).Write(path); err == nil {
+		t.Error("a value of two lines is written, which nobody reads back")
 	}
 }
 

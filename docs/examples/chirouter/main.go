@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"log"
 	"net/http"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -18,7 +19,8 @@ import (
 )
 
 func main() {
-	log.Fatal(http.ListenAndServe(":8080", newService(protection.New(), new(shop.Till))))
+	server := http.Server{Addr: ":8080", Handler: newService(protection.New(), new(shop.Till)), ReadHeaderTimeout: 10 * time.Second}
+	log.Fatal(server.ListenAndServe())
 }
 
 // newService is the service's routes.

@@ -9,6 +9,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"time"
 
 	"connectrpc.com/connect"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -55,7 +56,7 @@ func newServer(store storage.Store, service shopv1connect.PaymentServiceHandler)
 	}
 	mux := http.NewServeMux()
 	mux.Handle(shopv1connect.NewPaymentServiceHandler(service, connect.WithInterceptors(protected)))
-	server := &http.Server{Handler: authenticated(mux), Protocols: new(http.Protocols)}
+	server := &http.Server{Handler: authenticated(mux), Protocols: new(http.Protocols), ReadHeaderTimeout: 10 * time.Second}
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
 	return server, nil

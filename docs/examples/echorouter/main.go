@@ -10,6 +10,7 @@ package main
 import (
 	"log"
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -20,7 +21,8 @@ import (
 )
 
 func main() {
-	log.Fatal(http.ListenAndServe(":8080", newService(protection.New(), new(shop.Till))))
+	server := http.Server{Addr: ":8080", Handler: newService(protection.New(), new(shop.Till)), ReadHeaderTimeout: 10 * time.Second}
+	log.Fatal(server.ListenAndServe())
 }
 
 // newService is the service's routes.

@@ -11,6 +11,7 @@ package main
 import (
 	"log"
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -21,7 +22,8 @@ import (
 )
 
 func main() {
-	log.Fatal(http.ListenAndServe(":8080", newService(protection.New(), new(shop.Till))))
+	server := http.Server{Addr: ":8080", Handler: newService(protection.New(), new(shop.Till)), ReadHeaderTimeout: 10 * time.Second}
+	log.Fatal(server.ListenAndServe())
 }
 
 // newService is the service's routes.

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"log"
 	"net/http"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -28,7 +29,8 @@ import (
 
 func main() {
 	client := dynamodb.NewFromConfig(must(config.LoadDefaultConfig(context.Background())))
-	log.Fatal(http.ListenAndServe(":8080", newService(client)))
+	server := http.Server{Addr: ":8080", Handler: newService(client), ReadHeaderTimeout: 10 * time.Second}
+	log.Fatal(server.ListenAndServe())
 }
 
 // newService is the service's routes.

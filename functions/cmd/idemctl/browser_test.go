@@ -18,7 +18,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 	"github.com/idem-go/idem-aws/internal/localtool"
 	"github.com/idem-go/idem-aws/internal/screenshot"
@@ -171,16 +170,6 @@ func (s *screen) looks(scheme string, width, height int64) {
 	s.ok(err)
 }
 
-// lost leaves a charge that the provider has made, and whose answer was lost: its endpoint takes no keys, so that nobody asks
-// a second time.
-func (d *desk) lost(key string) idem.OperationID {
-	d.Helper()
-	d.faults(provider.Rule{On: provider.LegacyCharge, Fault: provider.DropAfter, Times: 1})
-	id := d.pay(key, "legacy_ok")
-	d.deliver(id.Message(1))
-	return id
-}
-
 // A payment that nobody knows the outcome of is found, understood, and resolved, by what the provider shows, with five clicks and one
 // reason, with the audit log written and nothing charged again.
 func TestBrowserResolvesAnUnknownPayment(t *testing.T) {
@@ -232,8 +221,19 @@ func TestBrowserFollowsWhatHappensAndKeepsTheFence(t *testing.T) {
 	s.waits("#timeline svg")
 	seen := d.inspect(string(id)).Messages[0].Seen
 	s.do(chromedp.Click(`//summary[contains(., "In the log")]`))
+	asOf := s.text("#as-of")
 	d.exits(idemctl.ExitOK, change("resolve", string(id.Message(1)), seen, "--declined", "none")...)
 	s.waits("#changed")
+	if now, note := s.text("#as-of"), s.text("#live-note"); now != asOf || !strings.HasPrefix(note, "Live, but for the part that has the focus") {
+		t.Errorf("with the focus in the timeline the page is as of %s, before as of %s: %q", now, asOf, note)
+	}
+	if text := s.text("#timeline"); strings.Contains(text, "Message declined") {
+		t.Errorf("the part with the focus was replaced: %q", text)
+	}
+	s.do(chromedp.Focus(chromedp.CSS("#search-id")), chromedp.WaitVisible(`//*[@id="live-note"][.="Live."]`))
+	if now, text := s.text("#as-of"), s.text("#timeline"); now == asOf || !strings.Contains(text, "Message declined") {
+		t.Errorf("without the focus the page is as of %s: %q", now, text)
+	}
 	if text := s.text("#timeline details[open]"); !strings.HasPrefix(text, "In the log") || !strings.Contains(text, `filter operation_id = "`+string(id)+`"`) {
 		t.Errorf("what was unfolded is %q now", text)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/drift"
+	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator/console"
 )
@@ -38,13 +39,11 @@ func (k known) Facts() console.Facts {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(k.Provider)) {
-		objects, err := objectsIn(k.Provider[id])
+		objects, err := objectsIn(id, k.Provider[id])
 		if err != nil {
 			facts.Unasked[id] = err.Error()
 		}
-		for _, o := range objects {
-			facts.Objects = append(facts.Objects, o.shown(id))
-		}
+		facts.Objects = append(facts.Objects, objects...)
 	}
 	return facts
 }
@@ -60,8 +59,8 @@ type object struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// objectsIn reads what the provider shows under a key: a list, nothing, or why it could not be asked.
-func objectsIn(raw json.RawMessage) ([]object, error) {
+// objectsIn reads what the provider shows under a message's key: a list, nothing, or why it could not be asked.
+func objectsIn(id idem.MessageID, raw json.RawMessage) ([]console.Object, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
@@ -69,20 +68,33 @@ func objectsIn(raw json.RawMessage) ([]object, error) {
 	if json.Unmarshal(raw, &why) == nil {
 		return nil, errors.New(strings.TrimPrefix(why, unasked)) // the console says so itself
 	}
-	var objects []object
-	if err := json.Unmarshal(raw, &objects); err != nil {
+	judged, err := payments.Judge(raw, id)
+	if err != nil {
 		return nil, fmt.Errorf("its answer can't be read: %w", err)
 	}
-	return objects, nil
+	objects := make([]object, len(judged))
+	for i, j := range judged {
+		if err := json.Unmarshal(j.Bytes, &objects[i]); err != nil {
+			return nil, fmt.Errorf("its answer can't be read: %w", err)
+		}
+	}
+	shown := make([]console.Object, len(judged))
+	for i, j := range judged {
+		shown[i] = objects[i].shown(id, j)
+	}
+	return shown, nil
 }
 
-// outcomes are what a provider's status proves.
-var outcomes = map[string]string{"succeeded": "delivered", "declined": "declined"}
-
-func (o object) shown(id idem.MessageID) console.Object {
+// shown is an object with what it proves, as a probe judges it: a person who settles by it settles what the reconciler would.
+func (o object) shown(id idem.MessageID, judged payments.Judged) console.Object {
 	shown := console.Object{
-		Message: id, Reference: o.ID, Outcome: outcomes[o.Status], At: o.CreatedAt,
+		Message: id, Reference: o.ID, At: o.CreatedAt, Evidence: judged.Bytes,
 		Fields: []console.Field{{Name: "Kind", Value: o.Kind}, {Name: "Status", Value: o.Status}},
+	}
+	if judged.Outcome != nil {
+		shown.Outcome = judged.Outcome.Name()
+	} else {
+		shown.Doubt = strings.TrimPrefix(judged.Doubt.Error(), "payments: ")
 	}
 	if o.Amount != 0 {
 		shown.Fields = append(shown.Fields, console.Field{Name: "Amount", Value: money(o.Amount, o.Currency)})

@@ -69,6 +69,8 @@ var differing = []struct {
 	{regexp.MustCompile(`\b(op|pay|ch|au)_[A-Za-z0-9_-]{20,}`), "${1}_…"},
 	{regexp.MustCompile(`\b(pending|unknown)\.(\d+)\.[0-9a-f]{16}\b`), "$1.$2.…"},
 	{regexp.MustCompile(`\bstage-\d+-`), "stage-"},
+	{regexp.MustCompile(`\b\d+ bytes\b`), "BYTES"},
+	{regexp.MustCompile(`\bSHA-256 [0-9a-f]{64}\b`), "SHA-256 …"},
 }
 
 // constant is a text without what differs from run to run, and without empty lines.

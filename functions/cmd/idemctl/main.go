@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -133,8 +134,8 @@ type application struct {
 
 // known is the part of a story that is the application's.
 type known struct {
-	// Row is the payment, refund or payout that the operation made, and Provider what the provider shows under each message's
-	// key.
+	// Row is the payment, refund or payout that the operation made; nil where it made none, or where that could not be read. Provider is
+	// what the provider shows under each message's key.
 	Row      *row                               `json:"row"`
 	Provider map[idem.MessageID]json.RawMessage `json:"provider"`
 }
@@ -158,17 +159,16 @@ var kinds = []payments.EntryKind{payments.EntryPayment, payments.EntryRefund, pa
 const unasked = "can't be asked: "
 
 func (a application) tell(ctx context.Context, tenant string, id idem.OperationID, messages []operator.MessageView) (any, error) {
-	all := known{Provider: map[idem.MessageID]json.RawMessage{}}
+	all, unread := known{Provider: map[idem.MessageID]json.RawMessage{}}, error(nil)
 	for _, kind := range kinds {
 		pk, ok := payments.EntryOf(kind, tenant, id)
 		if !ok {
 			continue
 		}
 		e, err := a.entry(ctx, pk)
-		if err != nil {
-			return nil, err
-		}
-		if e != nil {
+		if err != nil { // what the provider has is told without it
+			unread = cmp.Or(unread, err)
+		} else if e != nil {
 			all.Row = &row{e.Kind, e.ID, e.Status, e.Amount, e.Currency, e.Payment, e.Refunded, e.ProviderReference, e.CreatedAt}
 		}
 	}
@@ -179,7 +179,7 @@ func (a application) tell(ctx context.Context, tenant string, id idem.OperationI
 		}
 		all.Provider[m.ID] = made
 	}
-	return all, nil
+	return all, unread
 }
 
 // entry reads a row strongly; nil where there is none.

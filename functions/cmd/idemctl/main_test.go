@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/delivery"
@@ -168,6 +171,37 @@ func (d *desk) demands(s told, states string, next string) {
 	d.Helper()
 	if s.states() != states || !strings.Contains(strings.Join(s.Next, "\n"), next) {
 		d.Errorf("%s, next %q; want %s, %q", s.states(), s.Next, states, next)
+	}
+}
+
+// A row that can't be read, or a table of rows that can't, hides neither record nor messages, nor what the provider has.
+func TestStoryOfARowThatCannotBeRead(t *testing.T) {
+	d := newDesk(t)
+	_, _, all := jsonPage(t)
+	id := d.pay("order-17", "card_ok")
+	d.deliver(id.Message(1))
+	row := d.Items(t, d.Payments)[0]
+	row["amt"] = &types.AttributeValueMemberS{Value: "1999"}
+	d.Put(t, d.Payments, row)
+	for _, why := range []string{"malformed attribute", "ResourceNotFoundException"} {
+		out, _ := d.exits(idemctl.ExitOK, "inspect", string(id.Message(1)), "--output", "json")
+		var s struct {
+			told
+			Error string `json:"application_error"`
+		}
+		var answer any
+		d.ok(errors.Join(json.Unmarshal([]byte(out), &s), json.Unmarshal([]byte(out), &answer)))
+		if s.states() != "completed delivered" || len(s.Application.Provider[id.Message(1)]) != 1 || s.Messages[0].Seen == "" || !strings.Contains(s.Error, why) {
+			t.Errorf("%q: %s", why, out)
+		}
+		for _, wrong := range all.Mismatches("story", answer) {
+			t.Errorf("%s\n%s", wrong, out)
+		}
+		table, _ := d.exits(idemctl.ExitOK, "inspect", string(id.Message(1)), "--wide")
+		if !strings.Contains(table, "\napplication: not all that it knows could be read: ") || !strings.Contains(table, why) || !strings.Contains(table, "delivered.1.") {
+			t.Errorf("%q:\n%s", why, table)
+		}
+		t.Setenv("PAYMENTS_TABLE", "no-such-table")
 	}
 }
 

@@ -33,6 +33,7 @@ type restoreMissing struct {
 	From        time.Time          `required:"" help:"Start of the comparison, RFC 3339: the instant that the tables were restored to."`
 	To          time.Time          `required:"" help:"End of the comparison, RFC 3339."`
 	Operation   []idem.OperationID `help:"Only this operation, by its whole id; may be repeated. It may also be one whose record waits for a message that is not there, whose message waits for a record, or whose row is not there. Default: everything that is missing."`
+	LostBefore  time.Time          `placeholder:"INSTANT" help:"The cut-over of the loss that has torn the operations of --operation, RFC 3339, where its refusal has ended and its refuse-before was deleted."`
 	Told        string             `type:"existingfile" help:"File with one JSON object a line: operation_id, tenant, and of payouts account. The log lines idempotency.reserve.created are such lines; others are passed over, and counted where they name an operation."`
 	Tenant      string             `help:"Tenant of the operations that the file does not name."`
 	Account     string             `help:"Account of the payouts that the file does not name."`
@@ -47,6 +48,13 @@ func (r *restoreMissing) Validate() error {
 		if _, err := id.RecordKey(); err != nil {
 			return fmt.Errorf("--operation: %q is not an operation id", id)
 		}
+	}
+	switch {
+	case r.LostBefore.IsZero():
+	case len(r.Operation) == 0:
+		return errors.New("--lost-before needs --operation")
+	case time.Since(r.LostBefore) < lostBeforeMin:
+		return fmt.Errorf("--lost-before must be at least %v ago: it is the cut-over of a loss whose refusal has ended", lostBeforeMin)
 	}
 	if r.Tenant != "" && !tenantForm.MatchString(r.Tenant) {
 		return errors.New("--tenant must have 1..64 letters, digits, dots, dashes and underscores")
@@ -97,10 +105,11 @@ func (r *restoreMissing) Run(d *idemctl.Desk) error {
 	if err != nil {
 		return err
 	}
-	cut, err := cutOver(d.Context(), restorer.Store)
+	cut, err := r.cutOver(d.Context(), restorer.Store)
 	if err != nil {
 		return err
 	}
+	restorer.LostBefore = r.LostBefore
 	all, unseen, err := lost(d.Context(), drift.Window{From: r.From, To: r.To}, cut, provider)
 	if err != nil {
 		return err
@@ -122,14 +131,29 @@ func (r *restoreMissing) Run(d *idemctl.Desk) error {
 	return trouble
 }
 
+// lostBeforeMin is how long ago a loss must be whose refusal has ended. An operation that is under way is not taken for one that it has torn.
+const lostBeforeMin = 5 * time.Minute
+
 // cutOver is up to when data may have been lost. Where nobody has said it nothing counts as lost, and an old object may have outlived its
-// row, its record and its message.
-func cutOver(ctx context.Context, store storage.Loss) (time.Time, error) {
+// row, its record and its message. Where the refusal has ended a person says it again, of the operations that they name.
+func (r *restoreMissing) cutOver(ctx context.Context, store storage.Loss) (time.Time, error) {
 	cut, err := store.RefuseBefore(ctx)
-	if errors.Is(err, storage.ErrLossNotDated) || err == nil && cut.IsZero() {
-		err = fmt.Errorf("%w: nobody has said up to when data was lost: run idemctl refuse-before set first", operator.ErrRefused)
+	refuse := func(rule string, values ...any) (time.Time, error) {
+		return time.Time{}, fmt.Errorf("%w: "+rule, append([]any{operator.ErrRefused}, values...)...)
 	}
-	return cut, err
+	switch said := !r.LostBefore.IsZero(); {
+	case errors.Is(err, storage.ErrLossNotDated):
+		return refuse("nobody has said up to when data was lost: run idemctl refuse-before set first. Where that refusal has ended, load the stage's variables again instead")
+	case err != nil:
+		return time.Time{}, err
+	case said && !cut.IsZero():
+		return refuse("refuse-before is set to %s, which counts: leave --lost-before out", cut.Format(time.RFC3339Nano))
+	case said:
+		return r.LostBefore, nil
+	case cut.IsZero():
+		return refuse("no loss of data is known: if data was lost just now, run idemctl refuse-before set first. Where the refusal after a loss has ended, don't set it again, which would refuse every client: name the operation with --operation, and say the cut-over of that loss with --lost-before")
+	}
+	return cut, nil
 }
 
 // wanted are the operations that the command line asks for: all that are lost, or those that it names. A record may wait for its message
@@ -277,7 +301,7 @@ func (r *restoreMissing) one(d *idemctl.Desk, restorer payments.Restorer, known 
 		},
 		Act: func(ctx context.Context) (_ string, err error) {
 			outcome, err = restorer.Restore(ctx, operation, objects, told)
-			return outcome, refused(err)
+			return outcome + r.lostSaid(), refused(err)
 		},
 	}, r.Change())
 	if idemctl.Unfinished(err) {
@@ -289,7 +313,7 @@ func (r *restoreMissing) one(d *idemctl.Desk, restorer payments.Restorer, known 
 		return did, err
 	}
 	if did.Did = result.Outcome; result.DryRun {
-		did.Did = would(made, outcome)
+		did.Did = would(made, outcome) + r.lostSaid()
 	}
 	if outcome == payments.RowOfTornPutBack {
 		first := ""
@@ -300,6 +324,14 @@ func (r *restoreMissing) one(d *idemctl.Desk, restorer payments.Restorer, known 
 		did.note(d)
 	}
 	return did, err
+}
+
+// lostSaid has the audit log say by which cut-over an operation counted as lost, where a person has said it.
+func (r *restoreMissing) lostSaid() string {
+	if r.LostBefore.IsZero() {
+		return ""
+	}
+	return ", as lost before " + r.LostBefore.UTC().Format(time.RFC3339Nano)
 }
 
 // would says what is done to an operation, for the dry run, by the outcome that it would have.

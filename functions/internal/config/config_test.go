@@ -140,7 +140,7 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 		{"WAIT_MAX=26s", []func() error{api}},
 		{"RESPONSE_BYTES_MAX=0x10", []func() error{api, worker}},
 		{"KEYS_TABLE=keys", []func() error{api, worker}},
-		{"KMS_KEY_ID=alias/keys", []func() error{api, worker}},
+		{"KMS_KEY_ID=1234abcd", []func() error{api, worker}},
 		{"SEAL_OPEN_ONLY=true", []func() error{api, worker}},
 		{"SEAL_OPEN_ONLY=yes", []func() error{api, worker}},
 		{"LOST_RECORDS=maybe", []func() error{api, worker}},
@@ -237,8 +237,8 @@ func TestReadOrigins(t *testing.T) {
 }
 
 func TestReadSealing(t *testing.T) {
-	environment(t, "KEYS_TABLE=keys", "KMS_KEY_ID=alias/keys", "SEAL_OPEN_ONLY=true", "KEY_AGE_MAX=1m", "KEY_TIMEOUT=3s")
-	want := config.Sealing{KeysTable: "keys", KMSKeyID: "alias/keys", SealOpenOnly: true, KeyAgeMax: time.Minute, KeyTimeout: 3 * time.Second}
+	environment(t, "KEYS_TABLE=keys", "KMS_KEY_ID=1234abcd", "SEAL_OPEN_ONLY=true", "KEY_AGE_MAX=1m", "KEY_TIMEOUT=3s")
+	want := config.Sealing{KeysTable: "keys", KMSKeyID: "1234abcd", SealOpenOnly: true, KeyAgeMax: time.Minute, KeyTimeout: 3 * time.Second}
 	if worker, err := config.Read[config.Worker](); err != nil || worker.Sealing != want || !worker.Seals() {
 		t.Errorf("%+v, %v, want %+v", worker.Sealing, err, want)
 	}

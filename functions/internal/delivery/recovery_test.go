@@ -7,11 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Whoever deploys after a loss and forgets refuse-before has nothing executed, instead of everything twice.
@@ -32,6 +35,28 @@ func TestAfterALossNothingExecutesBeforeTheRowIsSet(t *testing.T) {
 	}
 	if at, err := lost.Store.RefuseBefore(t.Context()); err != nil || !at.Equal(cut) {
 		t.Errorf("the row: %v, %v", at, err)
+	}
+}
+
+// Restored tables keep no instant of an earlier loss (idemctl tables restore). Without one nothing executes on them, whatever the deployment
+// says, before somebody says up to when this loss reaches.
+func TestOnRestoredTablesNothingExecutesBeforeTheInstantIsSet(t *testing.T) {
+	stage := lambdatest.New(t)
+	stage.Put(t, stage.Idempotency, map[string]types.AttributeValue{schema.RecordKey: &types.AttributeValueMemberS{Value: schema.LossKey}})
+	for _, records := range []string{"false", "true"} {
+		t.Setenv("LOST_RECORDS", records)
+		made, _ := parts(t, "8")
+		if at, err := made.Store.RefuseBefore(t.Context()); !errors.Is(err, storage.ErrLossNotDated) {
+			t.Errorf("LOST_RECORDS=%s: %v, %v", records, at, err)
+		}
+	}
+	made, _ := parts(t, "8")
+	cut := time.Now().UTC().Truncate(time.Millisecond)
+	if _, err := made.Store.SetRefuseBefore(t.Context(), cut); err != nil {
+		t.Fatal(err)
+	}
+	if at, err := made.Store.RefuseBefore(t.Context()); err != nil || !at.Equal(cut) {
+		t.Errorf("%v, %v", at, err)
 	}
 }
 

@@ -33,13 +33,13 @@ func (w *world) plant(at time.Time, status payments.Status) {
 	}
 	pk, _ := payments.EntryOf(payments.EntryPayment, tenantA, operation)
 	p.ID = pk[len("payment#"+tenantA+"/"):]
+	if status == payments.StatusSucceeded {
+		p.ProviderReference = w.charge("/charges", string(p.Message), payment("card_ok"))
+	}
 	put, err := payments.Items(w.payments, table.LedgerShards)(payments.InsertPayment{Payment: p})
 	w.ok(err)
 	_, err = w.client.PutItem(w.Context(), &dynamodb.PutItemInput{TableName: &w.payments, Item: put.Put.Item})
 	w.ok(err)
-	if status == payments.StatusSucceeded {
-		w.charge("/charges", string(p.Message), payment("card_ok"))
-	}
 }
 
 // Every row of a window is compared exactly once, whatever hour, day, shard or page it falls on, and so is every object.
@@ -315,6 +315,24 @@ func TestWhatCantBeReadFailsTheRun(t *testing.T) {
 				t.Errorf("%+v, %v", report, err)
 			}
 		})
+	}
+}
+
+// A status that is none is a person's slip. It is named as long as the row is there, whatever is left of its operation, and fails no run.
+func TestWhatHasAStatusThatIsNoneIsNamed(t *testing.T) {
+	w := newWorld(t)
+	w.pay("card_ok")
+	paid := w.pay("card_ok")
+	w.waitUntil(begin.Add(60 * time.Hour))
+	w.removeMessage(paid)
+	w.removeRecord(paid)
+	for _, status := range []string{"succeded", "unknown", ""} {
+		w.setRow(paid, "st", status)
+		report, err := w.job().Check(w.Context(), drift.Window{From: begin, To: begin.Add(50 * time.Hour)})
+		w.ok(err)
+		if w.drifts(report, drift.StateDiffers); report.Compared.Rows != 2 || len(report.Drifts) != 1 || report.Drifts[0].Entry != paid.ID {
+			t.Errorf("%q: %+v", status, report)
+		}
 	}
 }
 

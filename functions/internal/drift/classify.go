@@ -64,10 +64,32 @@ func (r rules) classify(s story) verdict {
 		c.rowAgainstProvider(e)
 	}
 	c.strays()
+	c.funds()
+	if !c.entry.Status.Stored() {
+		c.drift(StateDiffers, c.row(), Side{What: "status", State: "none that there is"})
+	}
 	if s.entry.Refunded > s.entry.Amount {
 		c.drift(Duplicate, s.row(), Side{What: "refunds of it", State: "reserved", Amount: s.entry.Refunded, Currency: s.entry.Currency})
 	}
 	return c.verdict
+}
+
+// funds: a payout's debit is given back exactly where the payout was not made. A row that a person ended may say otherwise, and no total of
+// its account would differ. A row without the mark of its debit is of a release that kept none.
+func (c *classification) funds() {
+	if c.entry.Kind != payments.EntryPayout {
+		return
+	}
+	unmade := c.entry.Status == payments.StatusFailed || c.entry.Status == payments.StatusDeclined
+	side := Side{What: "funds", State: "kept", Amount: c.entry.Amount, Currency: c.entry.Currency}
+	switch {
+	case unmade && c.entry.Counted && !c.entry.GivenBack:
+	case !unmade && c.entry.GivenBack:
+		side.State = "given back"
+	default:
+		return
+	}
+	c.drift(StateDiffers, c.row(), side)
 }
 
 func (c *classification) drift(kind Kind, sides ...Side) {
@@ -95,7 +117,7 @@ func (c *classification) chain() {
 	missing := slices.Index(c.messages[:max(n, 1)], nil) + 1
 	switch {
 	case missing > 0:
-	case c.continues(m, n):
+	case c.continues(m, n) && !c.cutShort(m):
 		missing = n + 1
 	default:
 		return
@@ -105,6 +127,18 @@ func (c *classification) chain() {
 		return
 	}
 	c.drift(RecordMessageDiffers, c.row(), c.message(missing), c.recordSide())
+}
+
+// cutShort says that a person ended the operation with the message because nobody can open it any more (docs/recovery.md "End a row by
+// hand"). What would follow it can't be written then. Its record says so, and may have expired since.
+func (c *classification) cutShort(m *storage.Message) bool {
+	switch {
+	case m.State != storage.MessageDelivered && m.State != storage.MessageDeclined:
+		return false
+	case c.record != nil:
+		return c.record.erased
+	}
+	return c.final() && m.SettledBy == storage.SettledByOperator && !c.now.Before(m.DoneAt.Add(m.Retention))
 }
 
 // stand says where the entry stands by the furthest of its messages.
@@ -143,17 +177,20 @@ func (c *classification) recordAgainstMessage() {
 		c.drift(RecordMessageDiffers, c.recordSide(), c.message(n))
 		return
 	}
-	if !c.agree(c.record.state, m, n) {
+	if !c.cutShort(m) && !c.agree(c.record.state, m, n) {
 		c.drift(RecordMessageDiffers, c.recordSide(), c.message(n))
 	}
 }
 
 func (c *classification) recordMayBeGone(m *storage.Message) bool {
+	gaveUp := c.entry.Status == payments.StatusFailed && !c.now.Before(c.entry.CreatedAt.Add(m.Retention))
 	switch m.State {
-	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled:
+	case storage.MessageDelivered, storage.MessageDeclined:
 		return !c.now.Before(m.DoneAt.Add(m.Retention))
+	case storage.MessageCancelled: // a person may have closed one that was given up before
+		return !c.now.Before(m.DoneAt.Add(m.Retention)) || gaveUp && m.SettledBy == storage.SettledByOperator
 	case storage.MessageDead: // given up and answered: its record goes, it stays
-		return c.entry.Status == payments.StatusFailed && !c.now.Before(c.entry.CreatedAt.Add(m.Retention))
+		return gaveUp
 	case storage.MessagePending, storage.MessageClaimed, storage.MessageEvidenced, storage.MessageUnknown:
 	}
 	return false
@@ -188,6 +225,9 @@ func agreeUndone(r storage.State, m *storage.Message) bool {
 // rowAgainstMessage: the row ends in the transaction that ends its chain.
 func (c *classification) rowAgainstMessage() {
 	m, n := c.last()
+	if m != nil && c.continues(m, n) && c.cutShort(m) && !c.final() { // no worker ends it: a person does
+		c.drift(StateDiffers, c.row(), c.message(n))
+	}
 	if m == nil || c.continues(m, n) {
 		return
 	}

@@ -129,6 +129,10 @@ func drawStory(t *rapid.T) story {
 	if end.record.Final() {
 		s.record.doneAt = created
 	}
+	if kind == payments.EntryPayout && !rapid.Bool().Draw(t, "of a release without totals") { // as InsertPayout and FinishPayout mark it
+		s.entry.Counted = true
+		s.entry.GivenBack = end.row == payments.StatusFailed || end.row == payments.StatusDeclined
+	}
 	s.expire(t, age)
 	return s
 }
@@ -290,6 +294,18 @@ var accidents = []struct {
 	{"no reference", StateDiffers, func(s *story) bool {
 		s.entry.ProviderReference = ""
 		return s.entry.Status == payments.StatusSucceeded
+	}},
+	{"funds that are not given back", StateDiffers, func(s *story) bool {
+		unmade := s.entry.GivenBack
+		s.entry.GivenBack = false
+		return unmade
+	}},
+	{"funds that are given back beside what is paid out", StateDiffers, func(s *story) bool {
+		if s.entry.Kind != payments.EntryPayout || s.entry.Status != payments.StatusSucceeded && s.entry.Status != payments.StatusPending {
+			return false
+		}
+		s.entry.GivenBack = true
+		return true
 	}},
 	{"the row stays behind", StateDiffers, func(s *story) bool {
 		m, _ := s.last()

@@ -81,6 +81,8 @@ func (c *classification) end(e effect) (payments.Status, string) {
 	}
 	m, paid := c.messages[e.position-1], c.entry.Status == payments.StatusSucceeded
 	switch {
+	case m != nil && c.undoes(e.position) && byHand(m) && !c.holds():
+		return payments.StatusUnknown, m.Reference // a person undid it at the provider, and no object need be there
 	case m != nil && c.undoes(e.position) && m.State == storage.MessageDelivered:
 		return payments.StatusSucceeded, m.Reference
 	case m != nil:
@@ -91,6 +93,16 @@ func (c *classification) end(e effect) (payments.Status, string) {
 		return payments.StatusSucceeded, ""
 	}
 	return payments.StatusUnknown, ""
+}
+
+// byHand says that a person said of the message that it was done.
+func byHand(m *storage.Message) bool {
+	return m.State == storage.MessageDelivered && m.SettledBy == storage.SettledByOperator
+}
+
+// holds says that the provider shows the hold of the screening as standing. Not every provider shows it.
+func (c *classification) holds() bool {
+	return slices.ContainsFunc(c.objects, func(o object) bool { return o.family() == screenings && o.Hold == holdStanding })
 }
 
 // here is our side of an effect: the row's where it moves the money, else its message's.
@@ -122,6 +134,9 @@ func (c *classification) strays() {
 		stray = only(stray, func(o object) bool { return !slices.Contains(asked, o) })
 	}
 	moved := only(c.made(own), object.succeeded)
+	if n := c.releasedByHand(stray); n >= 0 {
+		stray = slices.Delete(stray, n, n+1)
+	}
 	for _, o := range stray {
 		if o.family() == own.family && o.succeeded() && len(moved) > 0 {
 			c.drift(Duplicate, append(append([]Side{c.row()}, sides(moved)...), o.side())...)
@@ -129,6 +144,22 @@ func (c *classification) strays() {
 		}
 		c.drift(MissingHere, c.row(), o.side())
 	}
+}
+
+// releasedByHand is the stray that ended the hold of a payout that was not made, in place of its own release; -1 where there is none. The
+// message of that one may have been removed since.
+func (c *classification) releasedByHand(stray []object) int {
+	unmade := c.entry.Status == payments.StatusFailed || c.entry.Status == payments.StatusDeclined
+	if c.entry.Kind != payments.EntryPayout || !unmade {
+		return -1
+	}
+	own := effects(payments.EntryPayout)[2]
+	if m := c.messages[own.position-1]; m != nil && !byHand(m) || len(only(c.made(own), object.succeeded)) > 0 {
+		return -1
+	}
+	return slices.IndexFunc(stray, func(o object) bool {
+		return o.family() == releases && o.succeeded() && o.Amount == c.entry.Amount && o.Currency == c.entry.Currency
+	})
 }
 
 func only(objects []object, keep func(object) bool) []object {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/internal/plaintext"
 )
 
 // Kind is what is wrong. The codes are stable.
@@ -43,8 +44,8 @@ func Kinds() []Kind {
 
 // Side is one of what was compared, as it stands where it is.
 type Side struct {
-	// What it is: payment, refund, payout, message, record, or the provider's charge, legacy_charge, refund, screening, release,
-	// payout, legacy_payout, which are marked by "provider ".
+	// What it is: payment, refund, payout, message, record, the funds of a payout, a row's status, or the provider's charge, legacy_charge, refund, screening,
+	// release, payout, legacy_payout, which are marked by "provider ".
 	What string `json:"what"`
 	// ID is a row's, a message's, an operation's (of a record) or an object's.
 	ID string `json:"id,omitempty"`
@@ -231,9 +232,14 @@ func sortedParked(all []Parked) []Parked {
 
 // WriteJSON writes the report as one indented JSON object. It returns the writer's error.
 func (r Report) WriteJSON(w io.Writer) error {
-	encoder := json.NewEncoder(w)
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(r)
+	if err := encoder.Encode(r); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, plaintext.JSON(text.String()))
+	return err
 }
 
 // WriteTable writes the report for a person. It returns the writer's error.
@@ -265,13 +271,13 @@ func (r Report) WriteTable(w io.Writer) error {
 		for i, side := range d.Sides {
 			sides[i] = side.String()
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", d.Kind, d.Tenant, d.Entry, strings.Join(sides, " | "))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", d.Kind, plaintext.Line(d.Tenant), plaintext.Line(d.Entry), plaintext.Line(strings.Join(sides, " | ")))
 	}
 	if len(r.Parked) > 0 {
 		fmt.Fprint(t, "\nWITH OPERATOR\tTENANT\tENTRY\tMESSAGE\n")
 	}
 	for _, p := range r.Parked {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.State, p.Tenant, p.Entry, p.Message)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.State, plaintext.Line(p.Tenant), plaintext.Line(p.Entry), p.Message)
 	}
 	return t.Flush()
 }
@@ -280,7 +286,7 @@ func ofTenant(tenant string) string {
 	if tenant == "" {
 		return ""
 	}
-	return " of " + tenant
+	return " of " + plaintext.Line(tenant)
 }
 
 func (r Report) summary() string {

@@ -14,6 +14,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/telemetry"
+	"github.com/idem-go/idem-aws/internal/plaintext"
 )
 
 func sample() drift.Report {
@@ -72,6 +73,23 @@ func TestJSONIsTheReport(t *testing.T) {
 	decoder := json.NewDecoder(&text)
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&back); err != nil || !reflect.DeepEqual(back, sample()) {
+		t.Errorf("%+v, %v", back, err)
+	}
+}
+
+// A tenant's name makes no line and no column of its own, and a terminal acts on nothing of it: JSON says the same to a program.
+func TestAReportHasNothingThatATerminalWouldActOn(t *testing.T) {
+	const evil, want = "a\x1b[2J\tb\nc\u200f", `a\x1b[2J\tb\nc\u200f`
+	r := drift.Report{Window: drift.Window{Tenant: evil}, Drifts: []drift.Drift{{Kind: drift.MissingThere, Tenant: evil, Entry: evil, Sides: []drift.Side{{What: "payment", ID: evil}}}}, Parked: []drift.Parked{{Tenant: evil, Entry: evil}}}
+	var table, text strings.Builder
+	if err := errors.Join(r.WriteTable(&table), r.WriteJSON(&text)); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(table.String(), want) != 6 || strings.ContainsFunc(strings.ReplaceAll(table.String()+text.String(), "\n", ""), plaintext.Acted) {
+		t.Errorf("%s%s", &table, &text)
+	}
+	var back drift.Report
+	if err := json.Unmarshal([]byte(text.String()), &back); err != nil || back.Parked[0].Tenant != evil {
 		t.Errorf("%+v, %v", back, err)
 	}
 }

@@ -34,8 +34,12 @@ type object struct {
 	Currency  string    `json:"currency"`
 	Reference string    `json:"reference"`
 	Charge    string    `json:"charge"`
+	Hold      string    `json:"hold"` // only of a screening, and only where the provider shows it
 	CreatedAt time.Time `json:"created_at"`
 }
+
+// holdStanding is a hold that nothing has released.
+const holdStanding = "standing"
 
 func (o object) family() family { return family(strings.TrimPrefix(o.Kind, legacyPrefix)) }
 
@@ -104,6 +108,8 @@ type record struct {
 	state     storage.State
 	doneAt    time.Time
 	readable  bool
+	// erased says that a person ended the operation because nobody can open its message any more: it has failed, whatever became of it.
+	erased bool
 }
 
 // story is everything that is known of one entry.

@@ -17,6 +17,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -121,7 +122,7 @@ func project(ask *types.KeysAndAttributes, attributes []string) {
 
 // recordAttributes are what is read of a record: never its response.
 var recordAttributes = []string{
-	schema.RecordKey, schema.OperationID, schema.Tenant, schema.State, schema.Kind, schema.DoneAt, schema.SchemaVersion,
+	schema.RecordKey, schema.OperationID, schema.Tenant, schema.State, schema.Kind, schema.DoneAt, schema.SchemaVersion, schema.LastError,
 }
 
 // stories reads the entries of rows with their messages and records. A row that can't be read is counted, and left out.
@@ -303,6 +304,7 @@ func recordIn(it item) record {
 	if ms := number(it, schema.DoneAt); ms != 0 {
 		r.doneAt = time.UnixMilli(ms).UTC()
 	}
+	r.erased = r.state == storage.StateFailed && text(it, schema.LastError) == header.CodeResponseErased
 	r.readable = number(it, schema.SchemaVersion) == storage.SchemaVersion && r.state.Known() && idem.Kind(text(it, schema.Kind)).Known()
 	return r
 }

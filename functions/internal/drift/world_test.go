@@ -247,8 +247,8 @@ func (w *world) faults(rules ...provider.Rule) {
 	w.ok(w.provider.Faults(w.Context(), rules...))
 }
 
-// charge makes an object at the provider beside the application.
-func (w *world) charge(path, key, body string) {
+// charge makes an object at the provider beside the application, and returns its id.
+func (w *world) charge(path, key, body string) (id string) {
 	w.Helper()
 	r, err := http.NewRequestWithContext(w.Context(), http.MethodPost, w.provider.URL+path, strings.NewReader(body))
 	w.ok(err)
@@ -262,6 +262,9 @@ func (w *world) charge(path, key, body string) {
 	if res.StatusCode != http.StatusCreated {
 		w.Fatalf("POST %s: %s", path, res.Status)
 	}
+	var made struct{ ID string }
+	w.ok(json.NewDecoder(res.Body).Decode(&made))
+	return made.ID
 }
 
 type item = map[string]types.AttributeValue

@@ -78,7 +78,8 @@ func (t Table) Incoming(ctx context.Context, a Account, partition, limit int) ([
 	return found[:min(len(found), limit)], unfoldable
 }
 
-// incoming is the transfer that the index lists in a partition of the account; nil where it is folded, and the index is behind.
+// incoming is the transfer that the index lists in a partition of the account; nil where the index is behind: it is folded, or waits in another
+// partition, maybe of another account.
 func (a Account) incoming(listed item, rows map[string]item, partition int) (*Transfer, error) {
 	d := decoder{item: listed}
 	pk := d.str(attrKey)
@@ -90,7 +91,7 @@ func (a Account) incoming(listed item, rows map[string]item, partition int) (*Tr
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrUnfoldable, pk, err)
 	}
-	if transfer.Partition != partition {
+	if transfer.Partition != partition || transfer.To != a.ID || transfer.Tenant != a.Tenant {
 		return nil, nil
 	}
 	return transfer, a.admits(*transfer)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -330,6 +331,34 @@ func TestFoldOfWhatAStaleIndexLists(t *testing.T) {
 		t.Errorf("%+v, %v, want none that waits", waits, err)
 	}
 	c.holds(127)
+}
+
+// The index lists a transfer still that was corrected by hand to be another account's, or that of another tenant's account of the same name.
+// Only the account that its row names gets it.
+func TestFoldOfATransferThatBecameAnotherAccounts(t *testing.T) {
+	for _, receiver := range []payments.AccountName{{Tenant: tenantA, ID: "acct_d"}, {Tenant: tenantB, ID: "acct_c"}} {
+		c := newCollected(t)
+		behind := c.table
+		behind.Client = dynamodb.New(c.table.Client.Options(), func(o *dynamodb.Options) {
+			o.HTTPClient = &http.Client{Transport: &stale{next: http.DefaultTransport}}
+		})
+		transfer := payments.Transfer{Tenant: receiver.Tenant, ID: "tr_1", From: "acct_1", To: receiver.ID, Amount: 100, Currency: "EUR", CreatedAt: noon, Partition: 1}
+		corrected, err := payments.Items(c.table.Name, 4)(payments.InsertTransfer{Transfer: transfer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrong := maps.Clone(corrected.Put.Item)
+		wrong[shape.Hour] = text("to#" + tenantA + "/acct_c#1")
+		a := payments.Account{Tenant: tenantA, ID: "acct_c", Currency: "EUR"}
+		for i, it := range []map[string]types.AttributeValue{wrong, corrected.Put.Item} {
+			if _, err := c.table.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &c.table.Name, Item: it}); err != nil {
+				t.Fatal(err)
+			}
+			if waits, err := behind.Incoming(t.Context(), a, 1, 99); len(waits) != 0 || errors.Is(err, payments.ErrUnfoldable) != (i == 0) {
+				t.Errorf("%+v: %+v, %v; want none that is the account's", receiver, waits, err)
+			}
+		}
+	}
 }
 
 // An account collects in more partitions, never in fewer, and keeps what it has.

@@ -19,6 +19,16 @@ const (
 	StatusFailed    Status = "failed"
 )
 
+// Stored says whether a row may have the status.
+func (s Status) Stored() bool {
+	switch s {
+	case StatusPending, StatusSucceeded, StatusDeclined, StatusFailed:
+		return true
+	case StatusUnknown:
+	}
+	return false
+}
+
 // Payment is a charge that a client asked for. Amounts are in minor units.
 type Payment struct {
 	Tenant            string

@@ -40,6 +40,8 @@ type Entry struct {
 	Payment string
 	// Refunded is the sum of a payment's refunds that are pending or succeeded.
 	Refunded int64
+	// Counted and GivenBack say that a payout has the mark of its debit, and of its credit, whatever the marks say: see [Payout].
+	Counted, GivenBack bool
 }
 
 // EntryKey is the key of an entry's row; ok is false for a kind that there is not.
@@ -100,7 +102,8 @@ func EntryTenant(pk string) string {
 	return ""
 }
 
-// DecodeEntry reads a row of the payments table. It is an error for a row that is no entry.
+// DecodeEntry reads a row of the payments table. It is an error for a row that is no entry. A status that is none is read as it is, so that
+// it can be shown: see [Status.Stored].
 func DecodeEntry(it map[string]types.AttributeValue) (Entry, error) {
 	d := &decoder{item: it}
 	pk := d.str(attrKey)
@@ -109,6 +112,7 @@ func DecodeEntry(it map[string]types.AttributeValue) (Entry, error) {
 		Kind: EntryKind(kind), Tenant: d.str(attrTenant), ID: d.str(attrID), Status: Status(d.str(attrStatus)), Amount: d.num(attrAmount),
 		Currency: d.str(attrCurrency), Message: idem.MessageID(d.str(attrMessage)), ProviderReference: d.str(attrProvider),
 		CreatedAt: time.UnixMilli(d.num(attrCreatedAt)).UTC(), Payment: d.str(attrPayment), Refunded: d.numOrZero(attrRefunded),
+		Counted: d.has(attrCounted), GivenBack: d.has(attrGivenBack),
 	}
 	if d.err != nil {
 		return e, fmt.Errorf("%w of %s", d.err, pk)

@@ -258,6 +258,16 @@ func (d *decoder) mark(name string) bool {
 	return there
 }
 
+// status is where the row stands. One that is none, as a person may have typed it, would count as the end that it was meant for in one place
+// and as none in another: what a refund of it has taken would be free for a second one.
+func (d *decoder) status() Status {
+	s := Status(d.str(attrStatus))
+	if !s.Stored() {
+		d.fail(attrStatus)
+	}
+	return s
+}
+
 // owns fails where the row's tenant and id are not those of its key, as in a copy of another row: it would move another account's money.
 func (d *decoder) owns(pk string) {
 	if d.str(attrKey) != pk {
@@ -282,7 +292,7 @@ func (d *decoder) fail(name string) {
 func decodePayment(it item) (*Payment, error) {
 	d := &decoder{item: it}
 	p := &Payment{
-		Tenant: d.str(attrTenant), ID: d.str(attrID), Status: Status(d.str(attrStatus)), Amount: d.num(attrAmount),
+		Tenant: d.str(attrTenant), ID: d.str(attrID), Status: d.status(), Amount: d.num(attrAmount),
 		Currency: d.str(attrCurrency), Source: d.str(attrSource), Reference: d.str(attrReference),
 		ProviderReference: d.str(attrProvider), Refunded: d.numOrZero(attrRefunded), Message: idem.MessageID(d.str(attrMessage)),
 		CreatedAt: time.UnixMilli(d.num(attrCreatedAt)).UTC(), Comparison: d.str(attrComparison),
@@ -294,7 +304,7 @@ func decodePayment(it item) (*Payment, error) {
 func decodeRefund(it item) (*Refund, error) {
 	d := &decoder{item: it}
 	r := &Refund{
-		Tenant: d.str(attrTenant), ID: d.str(attrID), Payment: d.str(attrPayment), Status: Status(d.str(attrStatus)), Amount: d.num(attrAmount),
+		Tenant: d.str(attrTenant), ID: d.str(attrID), Payment: d.str(attrPayment), Status: d.status(), Amount: d.num(attrAmount),
 		Currency: d.str(attrCurrency), ProviderReference: d.str(attrProvider), Message: idem.MessageID(d.str(attrMessage)),
 		CreatedAt: time.UnixMilli(d.num(attrCreatedAt)).UTC(),
 	}
@@ -305,7 +315,7 @@ func decodeRefund(it item) (*Refund, error) {
 func decodePayout(it item) (*Payout, error) {
 	d := &decoder{item: it}
 	p := &Payout{
-		Tenant: d.str(attrTenant), ID: d.str(attrID), Status: Status(d.str(attrStatus)), From: d.str(attrFrom), Amount: d.num(attrAmount),
+		Tenant: d.str(attrTenant), ID: d.str(attrID), Status: d.status(), From: d.str(attrFrom), Amount: d.num(attrAmount),
 		Currency: d.str(attrCurrency), Destination: d.str(attrDestination), ProviderReference: d.str(attrProvider),
 		Message: idem.MessageID(d.str(attrMessage)), CreatedAt: time.UnixMilli(d.num(attrCreatedAt)).UTC(),
 		Counted: d.mark(attrCounted), GivenBack: d.mark(attrGivenBack),

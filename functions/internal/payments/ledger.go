@@ -39,7 +39,8 @@ func (t Table) Payment(ctx context.Context, tenant, id string) (*Payment, error)
 	if it == nil || err != nil {
 		return nil, err
 	}
-	return decodePayment(it)
+	p, err := decodePayment(it)
+	return p, named(it, err)
 }
 
 // Refund implements [Ledger].
@@ -48,7 +49,8 @@ func (t Table) Refund(ctx context.Context, tenant, id string) (*Refund, error) {
 	if it == nil || err != nil {
 		return nil, err
 	}
-	return decodeRefund(it)
+	r, err := decodeRefund(it)
+	return r, named(it, err)
 }
 
 // Payout implements [Ledger].
@@ -57,7 +59,8 @@ func (t Table) Payout(ctx context.Context, tenant, id string) (*Payout, error) {
 	if it == nil || err != nil {
 		return nil, err
 	}
-	return decodePayout(it)
+	p, err := decodePayout(it)
+	return p, named(it, err)
 }
 
 // Account implements [Ledger].
@@ -66,7 +69,8 @@ func (t Table) Account(ctx context.Context, tenant, id string) (*Account, error)
 	if it == nil || err != nil {
 		return nil, err
 	}
-	return decodeAccount(it)
+	a, err := decodeAccount(it)
+	return a, named(it, err)
 }
 
 func (t Table) get(ctx context.Context, pk string) (item, error) {

@@ -82,8 +82,11 @@ func TestTableRefusesRowsThatSayTheyAreOthers(t *testing.T) {
 			"a mark of text":              func(it map[string]types.AttributeValue) { it["gvb"] = text("1") },
 			"a mark of what is under way": func(it map[string]types.AttributeValue) { it["st"] = text("pending") },
 			"a mark of what was made":     func(it map[string]types.AttributeValue) { it["st"] = text("succeeded") },
+			"a status that is none":       func(it map[string]types.AttributeValue) { it["st"] = text("succeded"); delete(it, "gvb") },
+			"a status that is derived":    func(it map[string]types.AttributeValue) { it["st"] = text("unknown"); delete(it, "gvb") },
+			"no status":                   func(it map[string]types.AttributeValue) { delete(it, "st"); delete(it, "gvb") },
 		} {
-			if strings.HasPrefix(what, "a mark of") && row != "payout" {
+			if strings.HasPrefix(what, "a mark of") && row != "payout" || strings.Contains(what, "status") && fields["st"] == nil {
 				continue
 			}
 			pk := row + "#" + tenantA + "/own"
@@ -103,9 +106,27 @@ func TestTableRefusesRowsThatSayTheyAreOthers(t *testing.T) {
 			if change != nil && (err == nil || !strings.Contains(err.Error(), "malformed attribute") || !strings.Contains(err.Error(), pk)) {
 				t.Errorf("%s with %s: %v, want it to be named", row, what, err)
 			}
+			if alone := b.alone(row); row != "transfer" && (alone == nil) != (change == nil) || alone != nil && !strings.Contains(alone.Error(), pk) {
+				t.Errorf("%s with %s, read alone: %v", row, what, alone)
+			}
 			b.put(pk, nil)
 		}
 	}
+}
+
+// alone reads one row as requests do.
+func (b books) alone(row string) (err error) {
+	switch row {
+	case "account":
+		_, err = b.Account(b.Context(), tenantA, "own")
+	case "payment":
+		_, err = b.Payment(b.Context(), tenantA, "own")
+	case "refund":
+		_, err = b.Refund(b.Context(), tenantA, "own")
+	case "payout":
+		_, err = b.Payout(b.Context(), tenantA, "own")
+	}
+	return err
 }
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }

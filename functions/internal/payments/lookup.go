@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -152,55 +153,96 @@ func (p *Provider) listed(ctx context.Context, path string, key idem.MessageID) 
 	return body, nil
 }
 
-// findingOf reads the objects that the provider lists under one key. There is at most one where all went well; if there
-// are more, money that moved has moved, and a decline is an end only where nothing else is open. Where one of another key
-// is among them, or one that can't be read, the list was not made by the key: then only what tells the key is evidence, and that
-// nothing else is there proves nothing.
-func findingOf(body []byte, key idem.MessageID) outbox.Finding {
+// Judged is one of the objects that the provider lists under a message's key, and what it proves of the message.
+type Judged struct {
+	// Bytes are the object as the provider shows it: they are the evidence.
+	Bytes []byte
+	// Outcome is what a probe takes the object for; nil where it takes it for nothing, and Doubt says why.
+	Outcome outbox.Outcome
+	Doubt   error
+}
+
+// Why an object that says how it ended is no evidence.
+var (
+	errUnreadable = errors.New("payments: the object can't be read")
+	errNoKey      = errors.New("payments: the object tells no key, and the list has objects that are not the key's")
+	errNotAlone   = errors.New("payments: a decline is no end while the list has objects that are none")
+)
+
+// Judge reads what the provider lists under a key, and returns its objects in order. There is at most one where all went well; if there are
+// more, money that moved has moved, and a decline is an end only where nothing else is open. Where one of another key is among them, or one
+// that can't be read, the list was not made by the key: then only what tells the key is evidence. It returns an error for what is no list.
+func Judge(list []byte, key idem.MessageID) ([]Judged, error) {
 	var objects []jsontext.Value
-	if err := json.Unmarshal(body, &objects); err != nil {
-		return outbox.Unclear{Cause: fmt.Errorf("payments: malformed look-up: %w", err)}
+	if err := json.Unmarshal(list, &objects); err != nil {
+		return nil, fmt.Errorf("payments: malformed look-up: %w", err)
 	}
 	if objects == nil {
-		return outbox.Unclear{Cause: errors.New("payments: look-up answered null")}
+		return nil, errors.New("payments: look-up answered null")
+	}
+	byKey := !slices.ContainsFunc(objects, func(raw jsontext.Value) bool {
+		o, err := objectIn(raw)
+		return err != nil || o.under(key) != nil
+	})
+	judged := make([]Judged, len(objects))
+	for i, raw := range objects {
+		judged[i] = judge(raw, key, byKey)
+	}
+	alone := !slices.ContainsFunc(judged, func(j Judged) bool { return !j.declined() })
+	for i := range judged {
+		if judged[i].declined() && !alone {
+			judged[i].Outcome, judged[i].Doubt = nil, errNotAlone
+		}
+	}
+	return judged, nil
+}
+
+func (j Judged) declined() bool {
+	_, is := j.Outcome.(outbox.Declined)
+	return is
+}
+
+// judge is Judge of one object by itself. byKey says that the whole list was made by the key.
+func judge(raw jsontext.Value, key idem.MessageID, byKey bool) Judged {
+	j := Judged{Bytes: raw}
+	o, err := objectIn(raw)
+	switch {
+	case errors.Is(err, errNoID), errors.Is(err, errLongID), errors.Is(err, errLarge):
+		j.Doubt = err
+	case err != nil: // its text may have some of the object's
+		j.Doubt = errUnreadable
+	case o.under(key) != nil:
+		j.Doubt = o.under(key)
+	case !byKey && o.Key == nil:
+		j.Doubt = errNoKey
+	default:
+		if j.Outcome = o.outcome(raw); j.Outcome == nil {
+			status := Status("none")
+			if o.Status != nil {
+				status = *o.Status
+			}
+			j.Doubt = fmt.Errorf("payments: an object with status %q", status)
+		}
+	}
+	return j
+}
+
+// findingOf is what the list of a key proves of its message: nothing at all is on a list that proves absence.
+func findingOf(list []byte, key idem.MessageID) outbox.Finding {
+	objects, err := Judge(list, key)
+	if err != nil {
+		return outbox.Unclear{Cause: err}
 	}
 	var finding outbox.Finding = outbox.Absent{}
-	foreign := foreignIn(objects, key)
-	unclear := foreign
-	for _, raw := range objects {
-		o, err := objectIn(raw)
-		if err != nil || o.under(key) != nil || foreign != nil && o.Key == nil {
-			continue
-		}
-		switch outcome := o.outcome(raw).(type) {
+	for _, o := range objects {
+		switch outcome := o.Outcome.(type) {
 		case outbox.Delivered:
 			return outbox.Found{Outcome: outcome}
 		case outbox.Declined:
 			finding = outbox.Found{Outcome: outcome}
 		default:
-			status := Status("none")
-			if o.Status != nil {
-				status = *o.Status
-			}
-			unclear = fmt.Errorf("payments: an object with status %q", status)
+			finding = outbox.Unclear{Cause: o.Doubt}
 		}
-	}
-	if unclear != nil {
-		return outbox.Unclear{Cause: unclear}
 	}
 	return finding
-}
-
-// foreignIn says why a list was not made by the key.
-func foreignIn(objects []jsontext.Value, key idem.MessageID) error {
-	for _, raw := range objects {
-		o, err := objectIn(raw)
-		if err == nil {
-			err = o.under(key)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -178,8 +178,11 @@ type Restorer struct {
 	Mint storage.IDGenerator
 	// Retention is how long the final record answers.
 	Retention time.Duration
-	Now       func() time.Time
-	Pause     func(context.Context, time.Duration) error
+	// LostBefore is up to when data was lost, where the store does not say it any more, because the refusal that followed has ended. What
+	// the store says counts. Default: nothing was lost.
+	LostBefore time.Time
+	Now        func() time.Time
+	Pause      func(context.Context, time.Duration) error
 }
 
 // sweepGrace is for how long the sweep leaves a restored message to its stream record.
@@ -235,12 +238,24 @@ func (r Restorer) prepare(ctx context.Context, operation idem.OperationID, objec
 	return p, err
 }
 
-// before refuses what was made after the instant up to which records are lost: it is not lost, and a message of it would not count as called.
-func (r Restorer) before(ctx context.Context, at time.Time) error {
+// lostBefore is up to when data was lost.
+func (r Restorer) lostBefore(ctx context.Context) (time.Time, error) {
 	before, err := r.Store.RefuseBefore(ctx)
 	switch {
 	case err != nil:
-		return fmt.Errorf("payments: read RefuseBefore: %w", err)
+		return time.Time{}, fmt.Errorf("payments: read RefuseBefore: %w", err)
+	case before.IsZero():
+		return r.LostBefore, nil
+	}
+	return before, nil
+}
+
+// before refuses what was made after the instant up to which records are lost: it is not lost, and a message of it would not count as called.
+func (r Restorer) before(ctx context.Context, at time.Time) error {
+	before, err := r.lostBefore(ctx)
+	switch {
+	case err != nil:
+		return err
 	case !at.Before(before):
 		return &ByHandError{CodeNotLost, fmt.Sprintf("it was made at %s, and records are lost up to %s only: the client may be sending it now, unless its log line idempotency.reserve.created is older than that", instant(at), instant(before))}
 	}

@@ -161,9 +161,9 @@ func (r Restorer) noneFrom(ctx context.Context, operation idem.OperationID, n in
 
 // lostAfter says whether the message ended before the loss. One that ended since may have been read just before its record's own end.
 func (r Restorer) lostAfter(ctx context.Context, last *storage.Message) (torn bool, _ *storage.Message, err error) {
-	before, err := r.Store.RefuseBefore(ctx)
+	before, err := r.lostBefore(ctx)
 	if err != nil {
-		return false, nil, fmt.Errorf("payments: read RefuseBefore: %w", err)
+		return false, nil, err
 	}
 	return last.DoneAt.Before(before), last, nil
 }

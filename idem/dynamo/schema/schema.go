@@ -79,7 +79,7 @@ const (
 	ResponseBody       = "rb"
 	ResponseEncoding   = "re"
 	ResponseChunks     = "rc" // also on each chunk: how many there are
-	ChunkDigest        = "rx" // on chunks only: SHA-256 of all of them, joined
+	ChunkDigest        = "rx" // also on each chunk: SHA-256 of all of them, joined
 	DoneAt             = "da" // epoch ms
 	FreeAt             = "ea" // epoch ms, from when a new request may replace the record
 	AnswersUntil       = "au" // epoch ms, until when a final record answers, where that is not told by DoneAt and Retention

@@ -62,6 +62,24 @@ func HeaderOf(m *storage.Message) protocol.Message {
 	if m.KeptDeclined != nil {
 		h.Kept |= protocol.KeptDeclined
 	}
+	if m.EvidenceRefused {
+		return withoutEvidence(h)
+	}
+	return h
+}
+
+// withoutEvidence is a message of which nobody knows what the provider did: what it keeps says nothing. One that would be settled by
+// that is as a claim whose worker died: since it was created at the latest a call may be open, and none may follow. As nobody can open
+// it, it is buried, and a person decides.
+func withoutEvidence(h protocol.Message) protocol.Message {
+	h.Kept = 0
+	if h.State != protocol.Evidenced {
+		return h
+	}
+	h.State, h.Lease = protocol.Claimed, max(h.Lease, h.LookAt)
+	if h.OpenSince == 0 {
+		h.OpenSince = h.Created
+	}
 	return h
 }
 

@@ -6,11 +6,14 @@
 package auditlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -79,45 +82,116 @@ func (l *Log) End(ctx context.Context, e operator.Entry) error {
 	return nil
 }
 
+// readAtOnce is how many days, and how many entries, are read at once: one after the other, a year's days take longer than a person waits.
+const readAtOnce = 20
+
 // Entries implements operator.AuditLog. The index is stale by moments; each entry is read strongly.
 func (l *Log) Entries(ctx context.Context, from, to time.Time, subject string, limit int) ([]operator.Entry, error) {
 	if !from.Before(to) || to.Sub(from) > SpanMax || limit < 1 {
 		return nil, fmt.Errorf("auditlog: entries from %v to %v, at most %d: a span must be above 0 and at most %v", from, to, limit, SpanMax)
 	}
 	var all []operator.Entry
-	last := to.Add(-time.Millisecond)
-	for day := last.UTC().Truncate(24 * time.Hour); !day.Before(from.UTC().Truncate(24 * time.Hour)); day = day.Add(-24 * time.Hour) {
-		pager := dynamodb.NewQueryPaginator(l.client, &dynamodb.QueryInput{
-			TableName: &l.table, IndexName: aws.String(schema.Audit().Index.Name), ScanIndexForward: aws.Bool(false),
-			KeyConditionExpression:   aws.String("#dy = :dy AND #at BETWEEN :from AND :last"),
-			ExpressionAttributeNames: map[string]string{"#dy": schema.EntryDay, "#at": schema.EntryAt},
-			ExpressionAttributeValues: item{
-				":dy": text(day.Format(time.DateOnly)), ":from": instant(from), ":last": instant(last),
-			},
-		})
-		for pager.HasMorePages() {
-			page, err := pager.NextPage(ctx)
-			if err != nil {
-				return nil, fmt.Errorf("auditlog: list %s: %w", day.Format(time.DateOnly), err)
-			}
-			for _, it := range page.Items {
-				if !strings.HasPrefix(textOf(it, schema.Subject), subject) {
-					continue
+	for some := range slices.Chunk(l.days(from, to, subject), readAtOnce) {
+		if err := atOnce(some, func(d *day) error { return d.next(ctx) }); err != nil {
+			return nil, err
+		}
+		for _, d := range some { // the newest day first, whichever was answered first
+			for d.more {
+				var err error
+				if all, err = l.read(ctx, all, d.ids, limit); err != nil || len(all) == limit {
+					return all, err
 				}
-				e, err := l.entry(ctx, textOf(it, schema.EntryID))
-				if err != nil {
+				if err = d.next(ctx); err != nil {
 					return nil, err
-				}
-				if e != nil {
-					all = append(all, *e)
-				}
-				if len(all) == limit {
-					return all, nil
 				}
 			}
 		}
 	}
 	return all, nil
+}
+
+// day is the entries of a day, page by page.
+type day struct {
+	name, subject string
+	pager         *dynamodb.QueryPaginator
+	// ids are those of the last page that are about the subject, the newest first; more says that there was such a page.
+	ids  []string
+	more bool
+}
+
+// days are those of a span of time, the newest first.
+func (l *Log) days(from, to time.Time, subject string) (all []*day) {
+	last := to.Add(-time.Millisecond)
+	for at := last.UTC().Truncate(24 * time.Hour); !at.Before(from.UTC().Truncate(24 * time.Hour)); at = at.Add(-24 * time.Hour) {
+		name := at.Format(time.DateOnly)
+		all = append(all, &day{name: name, subject: subject, pager: dynamodb.NewQueryPaginator(l.client, &dynamodb.QueryInput{
+			TableName: &l.table, IndexName: aws.String(schema.Audit().Index.Name), ScanIndexForward: aws.Bool(false),
+			KeyConditionExpression:   aws.String("#dy = :dy AND #at BETWEEN :from AND :last"),
+			ExpressionAttributeNames: map[string]string{"#dy": schema.EntryDay, "#at": schema.EntryAt},
+			ExpressionAttributeValues: item{
+				":dy": text(name), ":from": instant(from), ":last": instant(last),
+			},
+		})})
+	}
+	return all
+}
+
+// next reads the next page, if there is one.
+func (d *day) next(ctx context.Context) error {
+	d.ids, d.more = nil, d.pager.HasMorePages()
+	if !d.more {
+		return nil
+	}
+	page, err := d.pager.NextPage(ctx)
+	if err != nil {
+		return fmt.Errorf("auditlog: list %s: %w", d.name, err)
+	}
+	for _, it := range page.Items {
+		if strings.HasPrefix(textOf(it, schema.Subject), d.subject) {
+			d.ids = append(d.ids, textOf(it, schema.EntryID))
+		}
+	}
+	return nil
+}
+
+// read appends the entries of the ids, in their order, until there are as many as the limit.
+func (l *Log) read(ctx context.Context, all []operator.Entry, ids []string, limit int) ([]operator.Entry, error) {
+	for len(ids) > 0 && len(all) < limit {
+		some := make([]*found, min(len(ids), limit-len(all), readAtOnce))
+		for i := range some {
+			some[i] = &found{id: ids[i]}
+		}
+		ids = ids[len(some):]
+		if err := atOnce(some, func(f *found) (err error) {
+			f.entry, err = l.entry(ctx, f.id)
+			return err
+		}); err != nil {
+			return nil, err
+		}
+		for _, f := range some {
+			if f.entry != nil {
+				all = append(all, *f.entry)
+			}
+		}
+	}
+	return all, nil
+}
+
+// found is an entry that the index has; nil where the table does not.
+type found struct {
+	id    string
+	entry *operator.Entry
+}
+
+// atOnce does something with each, all at once, and returns the first error in their order.
+func atOnce[T any](each []T, do func(T) error) error {
+	errs := make([]error, len(each))
+	var group sync.WaitGroup
+	for i, one := range each {
+		group.Go(func() { errs[i] = do(one) })
+	}
+	group.Wait()
+	return cmp.Or(errs...)
 }
 
 func (l *Log) entry(ctx context.Context, id string) (*operator.Entry, error) {

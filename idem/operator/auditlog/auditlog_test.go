@@ -1,10 +1,12 @@
 package auditlog_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -127,6 +129,88 @@ func TestEntriesOfASpan(t *testing.T) {
 			if _, err := log.Entries(t.Context(), noon, noon.Add(span), "", 1); err == nil {
 				t.Errorf("a span of %v was read", span)
 			}
+		}
+	})
+}
+
+// together is a wire on which no query is answered before so many wait, or all that are left of a number.
+type together struct {
+	inner         http.RoundTripper
+	most          int
+	mu            sync.Mutex
+	left, waiting int
+	open          chan struct{}
+	// queries counts all of them.
+	queries int
+}
+
+func (w *together) expect(queries int) {
+	w.left, w.waiting, w.queries, w.open = queries, 0, 0, make(chan struct{})
+}
+
+func (w *together) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".Query") {
+		return w.inner.RoundTrip(r)
+	}
+	w.mu.Lock()
+	w.queries++
+	open := w.open
+	if w.waiting++; w.waiting == min(w.most, w.left) {
+		w.left -= w.waiting
+		w.waiting, w.open = 0, make(chan struct{})
+		close(open)
+	}
+	w.mu.Unlock()
+	select {
+	case <-open:
+		return w.inner.RoundTrip(r)
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+}
+
+// A year is a query for each day, twenty at once: at 30 ms each that is half a second, and one after the other eleven. Entries come in
+// their order nevertheless, and no day is asked for that is behind the limit, but for those at once.
+func TestEntriesOfAYearAreReadAtOnce(t *testing.T) {
+	dynamotest.Each(t, func(t *testing.T, url string) {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		wire := &together{inner: http.DefaultTransport, most: 20}
+		client := dynamotest.Client(url, func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: wire} })
+		if err := dynamotest.CreateTable(ctx, client, "audit-year", schema.Audit()); err != nil {
+			t.Fatal(err)
+		}
+		log, err := auditlog.New(client, "audit-year")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, days := range []int{0, 1, 1, 19, 20, 20, 45, 364} {
+			if err := log.Begin(ctx, entry(string(rune('a'+i)), noon.AddDate(0, 0, -days).Add(-time.Duration(i)*time.Second))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, c := range []struct {
+			subject        string
+			limit, queries int
+			want           string
+		}{
+			{"", 1000, 365, "abcdefgh"}, {"", 3, 20, "abc"}, {"", 5, 40, "abcde"}, {"op_h", 1, 365, "h"}, {"op_none", 1, 365, ""},
+		} {
+			wire.expect(365)
+			entries, err := log.Entries(ctx, noon.AddDate(0, 0, -365).Add(12*time.Hour), noon.Add(time.Minute), c.subject, c.limit)
+			got := ""
+			for _, e := range entries {
+				got += e.ID
+			}
+			if err != nil || got != c.want || wire.queries != c.queries {
+				t.Errorf("%q, at most %d: %q by %d queries, %v, want %+v", c.subject, c.limit, got, wire.queries, err, c)
+			}
+		}
+		wire.expect(365)
+		ended, end := context.WithCancel(ctx)
+		end()
+		if entries, err := log.Entries(ended, noon.AddDate(0, 0, -364), noon, "", 1); err == nil || entries != nil {
+			t.Errorf("of a log that can't be read: %+v", entries)
 		}
 	})
 }

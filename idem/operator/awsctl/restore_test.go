@@ -3,6 +3,7 @@ package awsctl_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -18,9 +19,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/lambdaapp/environment"
+	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 )
 
@@ -36,6 +39,21 @@ type restorer struct {
 	summaries map[string]map[string]any
 	// refuses is a table that can't be restored.
 	refuses string
+	// lost is up to when data was lost before, as the table of records said it at the instant that is restored; the zero time where it
+	// said nothing.
+	lost time.Time
+}
+
+// copied puts into a table of records that was made what it held.
+func (r *restorer) copied(client *dynamodb.Client, name string) error {
+	if r.lost.IsZero() || !strings.HasSuffix(name, "-idempotency-r1") {
+		return nil
+	}
+	store, err := dynamo.New(client, dynamo.Config{IdempotencyTable: name, OutboxTable: "none"})
+	if err == nil {
+		_, err = store.SetRefuseBefore(r.Context(), r.lost)
+	}
+	return err
 }
 
 // restores puts a restorer before the deployment's tables.
@@ -53,7 +71,7 @@ func (d *deployment) restores() *restorer {
 	r.make = func(name string) {
 		shape := shapes[strings.TrimSuffix(name, "-r1")]
 		shape.TTL = "" // which a restore leaves out
-		if err := dynamotest.CreateTable(d.Context(), client, name, shape); err != nil {
+		if err := errors.Join(dynamotest.CreateTable(d.Context(), client, name, shape), r.copied(client, name)); err != nil {
 			d.Error(err)
 		}
 	}
@@ -206,6 +224,76 @@ func TestARestoreLeavesTimeToLiveOff(t *testing.T) {
 	d.exits(idemctl.ExitOK, "tables", "check", "--suffix=-r1")
 	d.exits(idemctl.ExitOK, restore...) // what is on stays on
 	d.exits(idemctl.ExitOK, "tables", "check", "--suffix=-r1")
+}
+
+// The row that says up to when data was lost is restored with everything else, and speaks of an earlier loss. Who forgets to date this one
+// must not execute everything twice that it has taken.
+func TestARestoreForgetsAnEarlierLoss(t *testing.T) { datesItsLossAnew(t, time.Now().Add(-time.Hour)) }
+
+// A restore always loses something, whether the deployment says so or not.
+func TestARestoreIsALossOfItsOwn(t *testing.T) { datesItsLossAnew(t, time.Time{}) }
+
+// datesItsLossAnew restores tables that said up to when data was lost before.
+func datesItsLossAnew(t *testing.T, before time.Time) {
+	t.Helper()
+	d := deploy(t)
+	r := d.restores()
+	r.lost = before
+	change := func(args ...string) []string {
+		return append(args, "--reason", "ticket 17", "--actor", "ada", "--write")
+	}
+	restore := change("tables", "restore", "--backup", "nightly", "--suffix=-r1")
+	if out, _ := d.exits(idemctl.ExitOK, restore...); !strings.Contains(out, "nothing executes on them before refuse-before is set") {
+		t.Error(out)
+	}
+	there := d.variables[environment.IdempotencyTable]
+	d.variables[environment.IdempotencyTable] = there + "-r1"
+	if loss := d.loss(); !loss.NotDated {
+		t.Fatalf("%+v, want that nobody has said it", loss)
+	}
+	d.exits(idemctl.ExitRefused, change("sweep")...)
+	cut := time.Now().UTC().Truncate(time.Millisecond)
+	d.exits(idemctl.ExitOK, change("refuse-before", "set", cut.Format(time.RFC3339Nano))...)
+	d.variables[environment.IdempotencyTable] = there
+	d.exits(idemctl.ExitOK, restore...) // it may be repeated
+	d.exits(idemctl.ExitOK, change("tables", "prepare", "--suffix=-r1")...)
+	d.variables[environment.IdempotencyTable] = there + "-r1"
+	if loss := d.loss(); !loss.RefuseBefore.Equal(cut) {
+		t.Errorf("%+v, want what was set in the restored table, %v", loss, cut)
+	}
+}
+
+// Copies of AWS Backup, and tables that were restored in the console, meet `tables prepare` alone: without it they have no stream.
+func TestARestoreOfAnothersIsUndatedWhenItIsPrepared(t *testing.T) {
+	d := deploy(t)
+	r := d.restores()
+	prepare := func() string {
+		out, _ := d.exits(idemctl.ExitOK, "tables", "prepare", "--reason", "ticket 17", "--actor", "ada", "--write")
+		return out
+	}
+	if out := prepare(); strings.Contains(out, "refuse-before") || d.loss() != (operator.Loss{}) {
+		t.Errorf("nothing was lost: %s%+v", out, d.loss())
+	}
+	r.lost = time.Now().Add(-time.Hour)
+	for _, variable := range []string{environment.IdempotencyTable, environment.OutboxTable, "ORDERS_TABLE"} {
+		r.make(d.variables[variable] + "-r1")
+		d.variables[variable] += "-r1"
+	}
+	for range 2 { // until somebody says it
+		if out := prepare(); !strings.Contains(out, "before refuse-before is set") || !d.loss().NotDated {
+			t.Errorf("copied from before: %s%+v", out, d.loss())
+		}
+	}
+}
+
+// loss is what `refuse-before` answers.
+func (d *deployment) loss() (loss operator.Loss) {
+	d.Helper()
+	out, _ := d.exits(idemctl.ExitOK, "--output", "json", "refuse-before")
+	if err := json.Unmarshal([]byte(out), &loss); err != nil {
+		d.Fatal(err)
+	}
+	return loss
 }
 
 // A name of a backup is one of each table, and another one's is another source; so is a table that nobody has restored.

@@ -20,7 +20,7 @@ import (
 // tables are the commands about the tables that one transaction writes: they are restored together.
 type tables struct {
 	Check   checkTables   `cmd:"" help:"Compare the tables with what the code needs, and print what a stack imports them by."`
-	Restore restoreTables `cmd:"" help:"Restore the tables to new ones, each named as the one in the environment and a suffix, and prepare them but for time to live."`
+	Restore restoreTables `cmd:"" help:"Restore the tables to new ones, each named as the one in the environment and a suffix, and prepare them but for time to live. Nothing executes on them before refuse-before is set in them."`
 	Prepare prepareTables `cmd:"" help:"Give tables that were restored or copied what a restore leaves out: time to live, stream, point-in-time recovery, protection from deletion."`
 }
 
@@ -132,7 +132,11 @@ func (p *prepareTables) Run(d *idemctl.Desk) error {
 	return shown(d, deployment, p.Write, operator.Task{
 		Name: "tables prepare", Subject: "tables " + deployment.name(Idempotency) + p.Suffix, Would: "switch on time to live, stream, point-in-time recovery and protection from deletion",
 		Act: func(ctx context.Context) (string, error) {
-			return "prepared", prepareAll(ctx, deployment, p.Suffix, true)
+			to, err := lossOf(ctx, deployment, p.Suffix, false)
+			if err != nil {
+				return "", err
+			}
+			return "prepared" + to, prepareAll(ctx, deployment, p.Suffix, true)
 		},
 	}, p.Change())
 }
@@ -175,7 +179,11 @@ func (r *restoreTables) Run(d *idemctl.Desk) error {
 					return "", err
 				}
 			}
-			return "restored to " + r.source() + ": tables prepare switches time to live on, once what they hold was compared", prepareAll(ctx, deployment, r.Suffix, false)
+			to, err := lossOf(ctx, deployment, r.Suffix, true)
+			if err != nil {
+				return "", err
+			}
+			return "restored to " + r.source() + ": tables prepare switches time to live on, once what they hold was compared" + to, prepareAll(ctx, deployment, r.Suffix, false)
 		},
 	}, r.Change())
 }

@@ -34,9 +34,11 @@ type asked struct {
 	Reason             string
 	Outcome, Reference string
 	Evidence           []byte
-	Status             int
-	Body               []byte
-	Type               string
+	// Object names the provider's object that says outcome, reference and evidence; "" where the person says them.
+	Object string
+	Status int
+	Body   []byte
+	Type   string
 }
 
 func (a asked) message() idem.MessageID     { return idem.MessageID(a.Subject) }
@@ -226,7 +228,10 @@ func (a asked) will(of action, would string) []string {
 	if a.Outcome == string(storage.MessageDeclined) {
 		lines = append(lines, "If the message was to undo an earlier step, a decline settles nothing: what it was to undo stands, and the message keeps the decline and is dead.")
 	}
-	if len(a.Evidence) > 0 {
+	switch {
+	case a.Object != "":
+		lines = append(lines, fmt.Sprintf("The settlement reads what the provider showed when you looked: %d bytes. If that is not what the message asked for, such as another amount, nothing is settled: the message keeps it, and waits for an operator.", len(a.Evidence)))
+	case len(a.Evidence) > 0:
 		lines = append(lines, fmt.Sprintf("The settlement reads the evidence that you gave: %d bytes. If they contradict it, nothing is settled and the message keeps them.", len(a.Evidence)))
 	}
 	return lines
@@ -236,23 +241,26 @@ func (a asked) not(of action) []string {
 	if !of.Settles {
 		return of.not
 	}
-	return []string{
-		"The provider is not called for this message, and it is not checked that it says the same: that is your evidence.",
-		"It cannot be taken back here. A settlement that is wrong has to be put right in the books.",
+	asks := "The provider is not called for this message, and it is not checked that it says the same: that is your evidence."
+	if a.Object != "" {
+		asks = "The provider is not called for this message, and is not asked again: what it showed when you looked is the evidence."
 	}
+	return []string{asks, "It cannot be taken back here. A settlement that is wrong has to be put right in the books."}
 }
 
 // changePage is the form of a change.
 type changePage struct {
-	Of        action
-	Asked     asked
-	Operation string
-	Actor     string
+	Of    action
+	Asked asked
+	Actor string
 }
 
 // changeForm shows the form of a change, for what was seen.
 func (c *Console) changeForm(w http.ResponseWriter, r *http.Request) error {
 	a, err := askedIn(r.URL.Query())
+	if err == nil {
+		a, err = c.byObject(a)
+	}
 	if err != nil {
 		return err
 	}
@@ -260,7 +268,7 @@ func (c *Console) changeForm(w http.ResponseWriter, r *http.Request) error {
 	if !known {
 		return &operator.InvalidError{Field: "change", Rule: "is not one that can be made there"}
 	}
-	c.render(w, r, http.StatusOK, "change", of.Label, changePage{of, a, operationOf(a.Subject), c.cfg.Actor})
+	c.render(w, r, http.StatusOK, "change", of.Label, changePage{of, a, c.cfg.Actor})
 	return nil
 }
 
@@ -277,7 +285,7 @@ func askedIn(values url.Values) (asked, error) {
 	a := asked{
 		Action: values.Get("action"), Subject: values.Get("subject"), Seen: operator.Seen(values.Get("seen")), Reason: strings.TrimSpace(values.Get("reason")),
 		Outcome: values.Get("outcome"), Reference: strings.TrimSpace(values.Get("reference")),
-		Evidence: typed(values.Get("evidence")), Body: typed(values.Get("body")), Type: strings.TrimSpace(values.Get("type")),
+		Evidence: typed(values.Get("evidence")), Body: typed(values.Get("body")), Type: strings.TrimSpace(values.Get("type")), Object: values.Get("object"),
 	}
 	if text := values.Get("status"); text != "" {
 		status, err := strconv.Atoi(text)

@@ -53,6 +53,7 @@ type Console struct {
 	token    string
 	sessions sessions
 	plans    plans
+	objects  objects
 	drift    comparison
 	handler  http.Handler
 	// busy bounds the requests that ask the desk at once.
@@ -67,6 +68,7 @@ const (
 	sessionsMax  = 32
 	sessionAge   = 12 * time.Hour
 	plansMax     = 200
+	objectsMax   = 200
 	planAge      = 15 * time.Minute
 	formBytesMax = 64 << 10
 	pageRows     = 25
@@ -241,7 +243,7 @@ type failed struct {
 	Why string
 	// Stale is what was seen and what is there, where that is why.
 	Stale *operator.StaleError
-	// Back is the operation to look at again.
+	// Back is the operation, or the message, to look at again.
 	Back string
 }
 
@@ -252,8 +254,8 @@ func staleOf(err error) *operator.StaleError {
 }
 
 func backOf(err error) string {
-	if stale := staleOf(err); stale != nil {
-		return operationOf(stale.Subject)
+	if stale := staleOf(err); stale != nil && operationOf(stale.Subject) != "" {
+		return stale.Subject
 	}
 	return ""
 }

@@ -38,8 +38,15 @@ type Object struct {
 	Message idem.MessageID
 	// Reference is the provider's name of it.
 	Reference string
-	// Outcome is what it proves of its message: "delivered", "declined", or "" for neither.
+	// Outcome is what it proves of its message: "delivered", "declined", or "" for neither. Give one only where a worker or a probe would
+	// take the object for that: of an object that was made under another message's key it is "".
 	Outcome string
+	// Evidence is the object as the provider shows it, byte for byte, at most outbox.EvidenceBytesMax: what the message is settled by where
+	// a person says that the object is its outcome. The topic's Settle compares it with what was asked for. It stays in the console's process,
+	// and is shown nowhere. Default: the object is shown, and settles nothing.
+	Evidence []byte
+	// Doubt says why the object proves nothing, or not what it seems to prove; it settles nothing then. Default: nothing is doubted.
+	Doubt string
 	// At is when it was made; zero where the provider does not tell.
 	At time.Time
 	// Fields are what else is known of it, in the order in which they are shown.

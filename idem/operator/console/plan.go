@@ -76,6 +76,9 @@ func (c *Console) change(a asked, of action, dry bool) operator.Change {
 // planChange tries a change without writing, and shows what it would do.
 func (c *Console) planChange(w http.ResponseWriter, r *http.Request) error {
 	a, err := askedIn(r.PostForm)
+	if err == nil {
+		a, err = c.byObject(a)
+	}
 	if err != nil {
 		return err
 	}
@@ -107,7 +110,6 @@ type planPage struct {
 	Of          action
 	Asked       asked
 	Will, Not   []string
-	Operation   string
 	Actor       string
 	Made, Again bool
 	Result      operator.Result
@@ -130,7 +132,7 @@ func (c *Console) showPlan(w http.ResponseWriter, r *http.Request) error {
 		return &pageError{http.StatusServiceUnavailable, "This change is being made. Load the page again to see what came of it."}
 	}
 	page := planPage{
-		ID: p.id, Of: p.of, Asked: p.asked, Will: p.will(), Not: p.asked.not(p.of), Operation: operationOf(p.asked.Subject),
+		ID: p.id, Of: p.of, Asked: p.asked, Will: p.will(), Not: p.asked.not(p.of),
 		Actor: c.cfg.Actor, Made: p.made, Again: r.URL.Query().Has("again"), Result: p.result, Stale: staleOf(p.err),
 	}
 	title, status := "Confirm: "+p.of.Label, http.StatusOK
@@ -181,7 +183,10 @@ func (c *Console) makeChange(w http.ResponseWriter, r *http.Request) {
 func (p *plan) will() []string {
 	switch now := "As it is now, this would " + p.would + "."; {
 	case p.unsettled:
-		return []string{now}
+		return []string{
+			"Nothing is settled: it was tried, without writing. " + now,
+			"The evidence may be about something else than the message asked for, such as another amount. The operation gets no answer by it.",
+		}
 	case p.of.Unfenced, // nobody can say before what is found
 		p.of.Settles && p.would == "settle it as "+p.asked.Outcome: // and nothing is sent
 		return p.asked.will(p.of, p.would)

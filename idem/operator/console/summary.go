@@ -42,9 +42,17 @@ func summary(s operator.Story, now time.Time) (text string, tone tone) {
 	}
 	switch r := s.Record; r.State {
 	case storage.StateUnknown:
-		return "It has been unknown" + since(r.CreatedAt, now) + ": the handler may have done its work. Its key executes nothing until the outcome is known.", bad
-	case storage.StateInProgress:
-		return "An execution has held its lease" + since(r.CreatedAt, now) + ".", waiting
+		text = "It is unknown"
+		if open := openSince(*r, now); !open.IsZero() {
+			text += ", and the lease of its execution ended " + span(now.Sub(open)) + " ago"
+		}
+		return text + ": the handler may have done its work. Its key executes nothing until the outcome is known.", bad
+	case storage.StateInProgress: // a key that was freed and taken again is as old as its first execution
+		text = "It was begun " + span(now.Sub(r.CreatedAt)) + " ago, and has not ended: "
+		if open := openSince(*r, now); !open.IsZero() {
+			return text + "the lease of its execution ended " + span(now.Sub(open)) + " ago.", waiting
+		}
+		return text + "an execution holds its lease, which lasts until " + moment(r.LeaseUntil, now) + ".", waiting
 	case storage.StatePending: // no message is open
 		return "It has had no final answer" + since(r.CreatedAt, now) + ", and the message that it waits for is not there.", bad
 	case storage.StateFailed:
@@ -61,6 +69,15 @@ func summary(s operator.Story, now time.Time) (text string, tone tone) {
 	default:
 		return fmt.Sprintf("It is completed. Every retry gets the stored answer, status %d.", r.ResponseStatus), good
 	}
+}
+
+// openSince is from when on nobody knows the outcome of a record's latest execution: from the end of its lease, until which the handler may
+// have run. It is the zero time where that is not over, and where there was no lease.
+func openSince(r operator.RecordView, now time.Time) time.Time {
+	if r.LeaseUntil.After(now) {
+		return time.Time{}
+	}
+	return r.LeaseUntil
 }
 
 // anotherReleases says why this release can't judge a part of the operation, where it can't.

@@ -126,7 +126,7 @@ func (t *timeline) record(s operator.Story) {
 	switch r.State {
 	case storage.StateInProgress:
 		t.add(r.LeaseUntil, laneRecord, waiting, "Lease ends", "")
-		t.Bars = append(t.Bars, bar{From: r.CreatedAt, To: t.Now, Lane: laneRecord, Title: "held by an execution", Tone: waiting, Open: true})
+		t.Bars = append(t.Bars, bar{From: r.CreatedAt, To: t.Now, Lane: laneRecord, Title: "not ended yet", Tone: waiting, Open: true})
 	case storage.StatePending, storage.StateUnknown:
 		t.add(r.LookAt, laneRecord, waiting, "Due for the reconciler", "it asks what became of it, where the operation has a Probe")
 		t.Bars = append(t.Bars, bar{From: r.CreatedAt, To: t.Now, Lane: laneRecord, Title: "no final answer yet", Tone: waiting, Open: true})
@@ -265,7 +265,11 @@ func (t *timeline) provider(objects []Object, lane int) {
 		if o.At.IsZero() {
 			t.Missing = append(t.Missing, "The provider does not say when it made "+o.Reference+".")
 		}
-		t.add(o.At, lane, toneOfOutcome(o.Outcome), "Provider made "+o.Reference, o.Outcome)
+		proves := o.Outcome
+		if o.Doubt != "" {
+			proves = "it settles nothing"
+		}
+		t.add(o.At, lane, toneOfOutcome(o.Outcome), "Provider made "+o.Reference, proves)
 	}
 }
 

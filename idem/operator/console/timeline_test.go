@@ -199,6 +199,9 @@ func TestSummaries(t *testing.T) {
 	record := func(state storage.State) operator.Story {
 		return operator.Story{Record: &operator.RecordView{State: state, CreatedAt: noon, ResponseStatus: 201}}
 	}
+	held := func(state storage.State, until time.Time) operator.Story { // of a key that was freed, and taken again later
+		return operator.Story{Record: &operator.RecordView{State: state, CreatedAt: noon.Add(-23 * time.Hour), LeaseUntil: until}}
+	}
 	for want, s := range map[string]operator.Story{
 		"waits for a worker for 1 min (2 calls without a definite answer, of at most 10; the last outcome: retryable).": {Messages: []operator.MessageView{
 			{State: storage.MessagePending, CreatedAt: noon, UnansweredCalls: 2, CallsMax: 10, LastOutcome: "retryable"},
@@ -209,7 +212,11 @@ func TestSummaries(t *testing.T) {
 		"waits for a worker for 1 min.": message(storage.MessagePending),
 		"is dead":                       message(storage.MessageDead), "has been unknown for 1 min: the call may have happened": message(storage.MessageUnknown), "keeps the provider's answer": message(storage.MessageEvidenced),
 		"is claimed": message(storage.MessageClaimed), "waits for a worker for 1 min": message(storage.MessagePending), "its record was removed": {},
-		"It has been unknown for 1 min: the handler": record(storage.StateUnknown), "An execution has held its lease for 1 min": record(storage.StateInProgress), "It has had no final answer for 1 min": record(storage.StatePending),
+		"It is unknown, and the lease of its execution ended 48 s ago: the handler may": held(storage.StateUnknown, noon.Add(12*time.Second)),
+		"It is unknown: the handler may":                                                held(storage.StateUnknown, noon.Add(time.Hour)),
+		"It was begun 23 h 1 min ago, and has not ended: an execution holds its lease, which lasts until 2026-11-21 12:01:10 UTC (in 10 s).": held(storage.StateInProgress, noon.Add(70*time.Second)),
+		"It was begun 23 h 1 min ago, and has not ended: the lease of its execution ended 1 min ago.":                                        held(storage.StateInProgress, noon),
+		"It has had no final answer for 1 min":                                                record(storage.StatePending),
 		"Another release wrote it (unreadable record: schema 2). This console can't judge it": {Record: &operator.RecordView{State: "paused", Unreadable: "unreadable record: schema 2"}},
 		"Another release wrote it (message 2: unreadable message: schema 2). This console can't judge it": {
 			Record: &operator.RecordView{State: storage.StateCompleted}, Messages: []operator.MessageView{{ID: "op_.1", State: storage.MessageDead}, {ID: "op_.2", State: "paused", Unreadable: "unreadable message: schema 2"}},

@@ -14,6 +14,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/operator/console"
+	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 	"github.com/idem-go/idem-aws/idem/telemetry/trace"
@@ -39,6 +40,17 @@ func TestOverview(t *testing.T) {
 	}
 }
 
+// The outcome of an execution is open from the end of its lease: until then its handler may have run.
+func TestAnOutcomeIsOpenFromTheEndOfItsLease(t *testing.T) {
+	w := newWorld(t)
+	w.operation(func(r *storage.Record) { wrapped(r); r.LeaseUntil = noon.Add(time.Hour) })
+	b := w.served()
+	for after, open := range map[time.Duration]string{59 * time.Minute: "none", time.Hour + 42*time.Second: "42 s"} {
+		w.now.Store(noon.Add(after).UnixMilli())
+		b.shows(b.get(http.StatusOK, "/queue/unknown"), `Outcome open for</span> `+open+"<")
+	}
+}
+
 // docs/recovery.md "What keeps money from moving twice": after a loss that nobody has dated the console says so, and changes nothing.
 func TestOverviewOfALossThatNobodyHasDated(t *testing.T) {
 	w := newWorld(t)
@@ -50,6 +62,17 @@ func TestOverviewOfALossThatNobodyHasDated(t *testing.T) {
 	})
 	b := w.served()
 	b.shows(b.get(http.StatusOK, "/"), "Data was lost, and nobody has said up to when", "refuse-before set")
+}
+
+// What only the instances' configuration says counts, too.
+func TestOverviewOfALossThatTheConfigurationSays(t *testing.T) {
+	w := newWorld(t, func(c *idem.Config) { c.RefuseBefore = noon })
+	b := w.served()
+	const says = "not proven younger than 2026-11-21 12:00:00.000 UTC"
+	b.shows(b.get(http.StatusOK, "/"), says+", by the instances' configuration.")
+	_, err := w.store.SetRefuseBefore(t.Context(), noon)
+	w.ok(err)
+	b.shows(b.get(http.StatusOK, "/"), says+".")
 }
 
 // A queue is paged: every entry is on one page, none is on two.
@@ -109,8 +132,8 @@ func TestOperationPage(t *testing.T) {
 	w.known = told{
 		Name: "payment pay_1", Fields: []console.Field{{Name: "Amount", Value: "1999 EUR"}},
 		Objects: []console.Object{
-			{Message: id.Message(1), Reference: "ch_1", Outcome: "delivered", At: noon.Add(1500 * time.Millisecond), Fields: []console.Field{{Name: "Status", Value: "succeeded"}}},
-			{Message: id.Message(2), Reference: "ch_2", Outcome: "delivered"},
+			{Message: id.Message(1), Reference: "ch_1", Outcome: "delivered", At: noon.Add(1500 * time.Millisecond), Evidence: []byte(secret), Fields: []console.Field{{Name: "Status", Value: "succeeded"}}},
+			{Message: id.Message(2), Reference: "ch_2", Outcome: "delivered", Evidence: []byte(secret)},
 		},
 		Unasked: map[idem.MessageID]string{id.Message(2): "no route"},
 	}
@@ -122,10 +145,11 @@ func TestOperationPage(t *testing.T) {
 		"Message 1: who settled it", "resolve",
 		"from 2026-11-21 12:02:12 UTC (57 min 48 s ago) on")
 	// What the provider shows settles the message that is open, with its reference, and not the one that has ended.
-	form := b.link(page, "/change?action=resolve&amp;outcome=delivered")
-	if form.Get("subject") != string(id.Message(2)) || form.Get("reference") != "ch_2" || strings.Count(page, "Resolve with this as evidence") != 1 {
+	form := b.link(page, "/change?action=resolve&amp;object=")
+	if form.Get("subject") != string(id.Message(2)) || strings.Count(page, "Resolve with this as evidence") != 1 {
 		t.Errorf("%v", form)
 	}
+	b.shows(b.get(http.StatusOK, "/change?"+form.Encode()), "ch_2", "delivered", "the object as it was shown, 9 bytes")
 	if by := b.get(http.StatusOK, "/operation/"+string(id.Message(2))); !strings.Contains(by, string(id)) {
 		t.Error("not found by its message")
 	}
@@ -144,22 +168,46 @@ func TestOperationPage(t *testing.T) {
 }
 
 // Two objects may have one reference, such as a charge and its refund: a card settles the message whose key it was made under, by what it
-// proves, and no other one.
+// proves, and no other one. Without the object's bytes, or where it is doubted, a card settles nothing.
 func TestACardSettlesItsOwnMessage(t *testing.T) {
 	w := newWorld(t)
 	detached := func(m *storage.Message) { dead(m); m.Detached = true }
 	id := w.operation(completed, delivered, detached, detached)
-	w.known = told{Objects: []console.Object{
-		{Message: id.Message(1), Reference: "42", Outcome: "declined"}, {Message: id.Message(2), Reference: "42", Outcome: "delivered"},
-		{Message: id.Message(3), Reference: "42"}, {Message: id.Message(3), Reference: "42", Outcome: "declined"},
-	}}
-	cards := strings.Split(w.served().get(http.StatusOK, "/operation/"+string(id)), `<div class="card">`)[1:5]
-	for i, want := range []string{"", "outcome=delivered&amp;reference=42&amp;seen=dead", "", "outcome=declined&amp;reference=42&amp;seen=dead"} {
-		button := strings.Contains(cards[i], "Resolve with this as evidence")
-		if button != (want != "") || !strings.Contains(cards[i], want) || button && !strings.Contains(cards[i], "subject="+string(id.Message(min(i+1, 3)))) {
-			t.Errorf("card %d, want %q: %s", i, want, cards[i])
+	evidence := []byte(secret)
+	objects := []struct {
+		console.Object
+		settles bool
+	}{
+		{console.Object{Message: id.Message(1), Reference: "42", Outcome: "declined", Evidence: evidence}, false},
+		{console.Object{Message: id.Message(2), Reference: "42", Outcome: "delivered", Evidence: evidence}, true},
+		{console.Object{Message: id.Message(3), Reference: "42", Evidence: evidence}, false},
+		{console.Object{Message: id.Message(3), Reference: "42", Outcome: "declined", Evidence: evidence}, true},
+		{console.Object{Message: id.Message(3), Outcome: "declined", Evidence: evidence}, true},
+		{console.Object{Message: id.Message(3), Reference: "42", Outcome: "delivered"}, false},
+		{console.Object{Message: id.Message(3), Outcome: "delivered", Evidence: evidence}, false},
+		{console.Object{Message: id.Message(3), Reference: "42", Outcome: "delivered", Evidence: evidence, Doubt: "it is another's"}, false},
+		{console.Object{Message: id.Message(3), Reference: "42", Outcome: "delivered", Evidence: make([]byte, outbox.EvidenceBytesMax+1)}, false},
+		{console.Object{Message: id.Message(3), Reference: "42", Outcome: "succeeded", Evidence: evidence}, false},
+	}
+	known := told{}
+	for _, o := range objects {
+		known.Objects = append(known.Objects, o.Object)
+	}
+	w.known = known
+	b := w.served()
+	cards := strings.Split(b.get(http.StatusOK, "/operation/"+string(id)), `<div class="card">`)[1 : len(objects)+1]
+	for i, o := range objects {
+		if button := strings.Contains(cards[i], "Resolve with this as evidence"); button != o.settles {
+			t.Errorf("card %d settles %t, want %t: %s", i, button, o.settles, cards[i])
+		} else if button {
+			form := b.link(cards[i], "/change?action=resolve")
+			page := b.get(http.StatusOK, "/change?"+form.Encode())
+			if form.Get("subject") != string(o.Message) || !strings.HasPrefix(form.Get("seen"), "dead.") || !strings.Contains(page, "<dd>"+o.Outcome+"</dd>") || strings.Contains(page, `mono">42</dd>`) != (o.Reference != "") {
+				t.Errorf("card %d leads to %v: %s", i, form, page)
+			}
 		}
 	}
+	b.shows(cards[7], "It settles nothing: it is another&#39;s.", "Listed under the key of")
 }
 
 // A dead message has its page after native TTL has removed the record and the messages before it, and keeps its number there.
@@ -176,6 +224,35 @@ func TestOperationPageOfWhatIsLeft(t *testing.T) {
 	b.shows(page, "Message 2 of 2 (payments.charges) is dead", "Message 2: ")
 	if form := b.link(page, "/change?action=redrive"); form.Get("subject") != string(id.Message(2)) {
 		t.Errorf("%v", form)
+	}
+}
+
+// What stands in a queue, or in the audit log, leads to its own message: also behind a gap that a loss of data has made in its chain.
+func TestARowLeadsToItsMessageBehindAGap(t *testing.T) {
+	w := newWorld(t)
+	lost := func(m *storage.Message) { delivered(m); m.RemoveAt = noon.Add(48 * time.Hour) }
+	for _, before := range [][]func(*storage.Message){{lost}, {pending, lost}} {
+		id := w.operation(deferred, append(before, dead)...)
+		w.advance(49 * time.Hour)
+		if records, messages := w.memory.Expire(w.clock()); records != 0 || messages != 1 {
+			t.Fatalf("%d records and %d messages expire", records, messages)
+		}
+		message := string(id.Message(len(before) + 1))
+		w.ok(w.log.Begin(t.Context(), operator.Entry{ID: message, At: w.clock().Add(-time.Minute), Actor: "bob", Action: "redrive", Subject: message, Reason: "why", State: operator.EntryIntended}))
+		b := w.served()
+		for _, page := range []string{"/queue/dead", "/audit", "/"} {
+			b.shows(b.get(http.StatusOK, page), `href="/operation/`+message+`"`)
+		}
+		form := b.link(b.get(http.StatusOK, "/operation/"+message), "/change?action=redrive")
+		if form.Get("subject") != message {
+			t.Errorf("its page offers %v", form)
+		}
+		form.Set("reason", "ticket 17")
+		link := `href="/operation/` + message + `"`
+		b.shows(b.get(http.StatusOK, "/change?"+form.Encode()), link)
+		b.shows(b.get(http.StatusOK, b.post(http.StatusSeeOther, "/change", form)), link)
+		form.Set("seen", "dead.7.0000000000000000")
+		b.shows(b.post(http.StatusConflict, "/change", form), link)
 	}
 }
 
@@ -224,6 +301,27 @@ func TestOperationPageOfAProviderThatCouldNotBeAsked(t *testing.T) {
 	}
 }
 
+// What the application can't read is said to be, with what it can: the rest of the page is as it was.
+func TestOperationPageOfAnApplicationThatCannotReadItsRow(t *testing.T) {
+	w := newWorld(t)
+	id := w.operation(deferred, unknown)
+	path := "/operation/" + string(id)
+	w.unread = errors.New("payments: malformed attribute amt")
+	b := w.served()
+	const says = "Not all that the application knows could be read: payments: malformed attribute amt"
+	page := b.get(http.StatusOK, path)
+	b.shows(page, says, "What the provider has is not known here", "has been unknown for", "/change?action=resolve")
+	if strings.Contains(page, "tells the console nothing") || strings.Contains(page, "shows nothing") {
+		t.Errorf("the page says that there is nothing:\n%s", page)
+	}
+	w.known = told{Objects: []console.Object{{Message: id.Message(1), Reference: "ch_1"}}}
+	page = b.get(http.StatusOK, path)
+	b.shows(page, says, "ch_1")
+	if strings.Contains(page, "is not known here") {
+		t.Errorf("what is known is not:\n%s", page)
+	}
+}
+
 // An operation is found by its id, a message's, the begin of an id that stands in a queue or the log, the application's own id,
 // and the client's key; the key is nowhere afterwards.
 func TestFind(t *testing.T) {
@@ -245,7 +343,7 @@ func TestFind(t *testing.T) {
 	b := w.served()
 	page := func(id idem.OperationID) string { return "/operation/" + string(id) }
 	for query, want := range map[string]string{
-		string(id): page(id), string(id.Message(1)): page(id), "  " + string(id) + " ": page(id), string(id)[:20]: page(id),
+		string(id): page(id), string(id.Message(1)): page(id) + ".1", "  " + string(id) + " ": page(id), string(id)[:20]: page(id),
 		string(byKey): page(byKey),
 	} {
 		res := b.do(b.request(http.MethodGet, "/find?"+url.Values{"id": {query}}.Encode(), nil))

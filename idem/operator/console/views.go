@@ -29,9 +29,9 @@ type queueOf struct {
 
 // queueRow is an entry of a queue.
 type queueRow struct {
-	ID, Operation, State, What, Tenant, Last string
-	Tone                                     tone
-	// Age counts from when it was made, and Open from the call, or the execution, whose outcome is not known.
+	ID, State, What, Tenant, Last string
+	Tone                          tone
+	// Age counts from when it was made, and Open from the call, or the end of the execution's lease, whose outcome is not known.
 	Age, Open string
 	Made      time.Time
 }
@@ -112,7 +112,7 @@ func (c *Console) readQueue(ctx context.Context, queue operator.Queue, tenant, a
 }
 
 func rowOf(l operator.Listed, now time.Time) queueRow {
-	row := queueRow{ID: l.ID(), Operation: operationOf(l.ID()), Tenant: l.Tenant}
+	row := queueRow{ID: l.ID(), Tenant: l.Tenant}
 	var open time.Time
 	switch {
 	case l.Message != nil:
@@ -122,7 +122,7 @@ func rowOf(l operator.Listed, now time.Time) queueRow {
 	case l.Record != nil:
 		r := l.Record
 		row.State, row.What, row.Last = string(r.State), r.Operation, r.LastError
-		row.Tone, row.Made, open = toneOfRecord(r.State), r.CreatedAt, r.CreatedAt
+		row.Tone, row.Made, open = toneOfRecord(r.State), r.CreatedAt, openSince(*r, now)
 	default:
 		row.State, row.Tone, row.Last = "can't be read", bad, l.Unreadable
 		row.What, row.Age = "not known", "not known"
@@ -182,7 +182,7 @@ func (c *Console) operation(w http.ResponseWriter, r *http.Request) error {
 // story is the story of an id. Where a tenant's name of its own has led to the operation, the address has the tenant.
 func (c *Console) story(r *http.Request, id string) (operator.Story, error) {
 	if tenant := r.URL.Query().Get("tenant"); tenant != "" {
-		return c.cfg.Desk.InspectOf(r.Context(), tenant, idem.OperationID(operationOf(id)))
+		return c.cfg.Desk.InspectOf(r.Context(), tenant, id)
 	}
 	return c.cfg.Desk.Inspect(r.Context(), id)
 }
@@ -215,12 +215,10 @@ func (c *Console) pageOf(story operator.Story) operationPage {
 func (c *Console) settleLink(steps []operator.Step, seen map[string]operator.Seen, o Object) string {
 	subject := string(o.Message)
 	resolvable := slices.ContainsFunc(steps, func(s operator.Step) bool { return s.Subject == subject && s.Action == "resolve" })
-	if !c.writes() || !resolvable || o.Outcome == "" {
+	if !c.writes() || !resolvable || !o.settles() {
 		return ""
 	}
-	return changeLink(url.Values{
-		"action": {"resolve"}, "subject": {subject}, "seen": {string(seen[subject])}, "outcome": {o.Outcome}, "reference": {o.Reference},
-	})
+	return changeLink(url.Values{"action": {"resolve"}, "subject": {subject}, "seen": {string(seen[subject])}, "object": {c.objects.add(o)}})
 }
 
 func changeLink(values url.Values) string { return "/change?" + values.Encode() }
@@ -258,7 +256,7 @@ func (c *Console) find(w http.ResponseWriter, r *http.Request) error {
 		c.render(w, r, http.StatusOK, "find", "Find", findPage{Applications: c.cfg.Find != nil})
 		return nil
 	case operationOf(id) != "":
-		http.Redirect(w, r, "/operation/"+url.PathEscape(operationOf(id)), http.StatusSeeOther)
+		http.Redirect(w, r, "/operation/"+url.PathEscape(id), http.StatusSeeOther)
 		return nil
 	case tenant != "" && c.cfg.Find != nil:
 		found, err := c.cfg.Find(r.Context(), tenant, id)

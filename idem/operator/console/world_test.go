@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -32,6 +33,8 @@ const (
 	tenant  = "acme"
 	// secret is in every payload, body and key of the world: no page may have it.
 	secret = "hush-hush"
+	// contradiction is evidence of something else than a message asked for.
+	contradiction = "of another amount: " + secret
 )
 
 // told is what the test's application knows.
@@ -53,8 +56,12 @@ type world struct {
 	cfg    console.Config
 	// known is what the application knows; by default nothing.
 	known any
+	// unread is why the application does not know all.
+	unread error
 	// settled counts how often evidence was settled.
 	settled atomic.Int64
+	// by is what evidence was last settled by.
+	by atomic.Value
 }
 
 // opening is a store with the tenants' keys.
@@ -62,7 +69,7 @@ type opening struct{ *memstore.Store }
 
 func (opening) Decrypts() bool { return true }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, with ...func(*idem.Config)) *world {
 	t.Helper()
 	w := &world{T: t, log: memlog.New(), mint: storage.IDGenerator{Random: rand.NewChaCha8([32]byte{9})}}
 	w.now.Store(noon.UnixMilli())
@@ -70,7 +77,11 @@ func newWorld(t *testing.T) *world {
 	w.memory, err = memstore.New(memstore.Config{Now: w.clock, Shards: 2})
 	w.ok(err)
 	w.store = faulty.New(opening{w.memory})
-	engine, err := idem.New(w.store, idem.Config{Now: w.clock, Random: w.mint.Random, Logger: slog.New(slog.DiscardHandler)})
+	cfg := idem.Config{Now: w.clock, Random: w.mint.Random, Logger: slog.New(slog.DiscardHandler)}
+	for _, change := range with {
+		change(&cfg)
+	}
+	engine, err := idem.New(w.store, cfg)
 	w.ok(err)
 	topics, err := outbox.NewTopics(outbox.Config{Now: w.clock, Random: w.mint.Random, Logger: slog.New(slog.DiscardHandler)}, outbox.Topic{
 		Name: "payments.charges", Call: func(context.Context, storage.Message) outbox.Outcome { return outbox.NotExecuted{} },
@@ -79,6 +90,10 @@ func newWorld(t *testing.T) *world {
 		},
 		Settle: func(_ storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 			w.settled.Add(1)
+			w.by.Store(o)
+			if d, is := o.(outbox.Delivered); is && string(d.Evidence) == contradiction {
+				return outbox.Settlement{}, errors.New("another amount")
+			}
 			return outbox.Settlement{Response: idem.Response{Status: map[string]int{"delivered": 201, "declined": 402}[o.Name()]}}, nil
 		},
 	})
@@ -88,7 +103,7 @@ func newWorld(t *testing.T) *world {
 		Store: w.store, Engine: engine, Topics: topics, WakeUps: queue, DeadLetters: queue, Audit: w.log, Now: w.clock, Random: w.mint.Random,
 		Probes: map[string]outbox.Probe{"orders.import": func(context.Context, storage.Record) outbox.Finding { return outbox.Absent{} }},
 		Application: func(context.Context, string, idem.OperationID, []operator.MessageView) (any, error) {
-			return w.known, nil
+			return w.known, w.unread
 		},
 		Logger: slog.New(slog.DiscardHandler),
 	})

@@ -23,8 +23,14 @@ func (t *table) loss(l operator.Loss) {
 	case l.NotDated:
 		t.line("not set, though data was lost: nothing is executed, and nothing is changed before it is set")
 		return
-	case l.RefuseBefore.IsZero():
+	case l.Instant().IsZero():
 		t.line("never set: no key is refused for its age")
+		return
+	case l.ByConfiguration():
+		t.line("%s, by the instances' configuration: nothing is executed for keys that are not proven younger", l.Configured.UTC().Format(time.RFC3339Nano))
+		if !l.RefuseBefore.IsZero() {
+			t.line("the table says an earlier time: %s", l.RefuseBefore.Format(time.RFC3339Nano))
+		}
 		return
 	}
 	t.line("%s: nothing is executed for keys that are not proven younger", l.RefuseBefore.Format(time.RFC3339Nano))
@@ -46,6 +52,11 @@ func (t *table) story(s operator.Story) {
 	if s.Application != nil {
 		t.line("application")
 		t.json(s.Application)
+	}
+	if s.ApplicationError != "" {
+		for _, line := range t.sentence("application: not all that it knows could be read: " + s.ApplicationError) {
+			t.line("%s", line)
+		}
 	}
 	t.entries(s.Audit)
 	for _, next := range s.Advice(t.moment) {

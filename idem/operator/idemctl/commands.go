@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -108,7 +110,7 @@ func (i *inspect) story(s *session, desk *operator.Desk) (operator.Story, error)
 		}
 		return desk.Inspect(s.ctx, whole)
 	case operationIn(i.ID) != "":
-		return desk.InspectOf(s.ctx, i.Tenant, operationIn(i.ID))
+		return desk.InspectOf(s.ctx, i.Tenant, i.ID)
 	}
 	id, err := s.app.Find(s.ctx, i.Tenant, i.ID)
 	switch {
@@ -119,7 +121,7 @@ func (i *inspect) story(s *session, desk *operator.Desk) (operator.Story, error)
 	case id == "":
 		return operator.Story{}, operator.ErrNotFound
 	}
-	return desk.InspectOf(s.ctx, i.Tenant, id)
+	return desk.InspectOf(s.ctx, i.Tenant, string(id))
 }
 
 type list struct {
@@ -414,7 +416,15 @@ func (d *drift) Run(s *session) error {
 	if s.app.Drift == nil {
 		return &usageError{"This application has no drift job.", "Set App.Drift where the application makes its idemctl."}
 	}
-	clean, err := s.app.Drift(s.ctx, Window{d.From, d.To, d.Tenant}, s.cli.Output == "json", s.out)
+	var report strings.Builder
+	clean, err := s.app.Drift(s.ctx, Window{d.From, d.To, d.Tenant}, s.cli.Output == "json", &report)
+	shown := visibleTable
+	if s.cli.Output == "json" {
+		shown = visibleJSON
+	}
+	if _, lost := io.WriteString(s.out, shown(report.String())); err == nil {
+		err = lost
+	}
 	if err == nil && !clean {
 		return errDrift
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"unicode"
+
+	"github.com/idem-go/idem-aws/internal/shellvalue"
 )
 
 // environment sets the variables of the file that --env-file names; what is set already stays.
@@ -37,7 +39,8 @@ func (c *commands) environment() error {
 	return nil
 }
 
-// variablesIn are the variables of a file of lines NAME=value, or of what `cdk deploy --outputs-file` writes.
+// variablesIn are the variables of a file of lines NAME=value, whose value may be in single quotes, or of what
+// `cdk deploy --outputs-file` writes.
 func variablesIn(text []byte) (map[string]string, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		return variablesOfOutputs(text)
@@ -46,7 +49,7 @@ func variablesIn(text []byte) (map[string]string, error) {
 	for line := range strings.Lines(string(text)) {
 		name, value, found := strings.Cut(strings.TrimRight(line, "\r\n"), "=")
 		if _, earlier := variables[name]; found && !earlier && !strings.HasPrefix(name, "#") {
-			variables[name] = value
+			variables[name] = shellvalue.Unquote(value)
 		}
 	}
 	return variables, nil

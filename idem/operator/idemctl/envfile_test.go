@@ -15,7 +15,8 @@ import (
 func TestVariablesOfAFile(t *testing.T) {
 	all := []string{"IDEMPOTENCY_TABLE", "WAKE_UP_QUEUE_URL", "ORDERS_TABLE", "OUTBOX_SHARDS"}
 	for name, text := range map[string]string{
-		"lines":   "# names\nIDEMPOTENCY_TABLE=records\nWAKE_UP_QUEUE_URL=http://127.0.0.1/q?a=b\r\nIDEMPOTENCY_TABLE=later\nORDERS_TABLE=other\n\nOUTBOX_SHARDS=8",
+		"plain":   "IDEMPOTENCY_TABLE=records\nWAKE_UP_QUEUE_URL=http://127.0.0.1/q?a=b\nORDERS_TABLE=other\nOUTBOX_SHARDS=8",
+		"lines":   "# names\nIDEMPOTENCY_TABLE=records\nWAKE_UP_QUEUE_URL='http://127.0.0.1/q?a=b'\r\nIDEMPOTENCY_TABLE=later\nORDERS_TABLE=other\n\nOUTBOX_SHARDS=8",
 		"outputs": ` {"shop": {"IdempotencyTable": "records", "WakeUpQueueUrl": "http://127.0.0.1/q?a=b", "OrdersTable": "other", "OutboxShards": "8"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {

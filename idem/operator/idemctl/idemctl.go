@@ -56,7 +56,8 @@ type App struct {
 	// a fmt.Stringer, the audit log has its words. Where some failed the error
 	// is [ErrLettersLeft]. Without it there is no `redrive --dead-letters`.
 	Letters func(ctx context.Context, most int, redrive func(ctx context.Context, letter outbox.DeadLetter, again bool) error) (any, error)
-	// Drift compares a window, writes its report, and says whether nothing drifts. Without it there is no `drift`.
+	// Drift compares a window, writes its report, and says whether nothing drifts. The report is printed once it is whole, and what a
+	// terminal would act on in it is escaped, but for tabs and the ends of lines. Without it there is no `drift`.
 	Drift func(ctx context.Context, w Window, asJSON bool, out io.Writer) (clean bool, err error)
 	// Console completes what `idemctl console` is made with: About, Drift, times. Desk, Find and Actor are there already.
 	// Default: nothing is added.

@@ -2,8 +2,11 @@ package idemctl
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/internal/plaintext"
 )
 
 var noonHere = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -103,7 +107,7 @@ func TestColourAddsNothing(t *testing.T) {
 
 // idem/scope.go bounds the length of a tenant's name and nothing else: a terminal shows such a name, and does not act on it.
 func TestWhatATerminalWouldActOnIsShown(t *testing.T) {
-	const evil, want = "a\x1b[2Jb\n\u009b\u202e\x7f\xff", `a\x1b[2Jb\n` + `\u009b\u202e\x7f` + "\ufffd"
+	const evil, want = "a\x1b[2Jb\n\u009b\u202e\u200f\x7f\xff", `a\x1b[2Jb\n` + `\u009b\u202e\u200f\x7f` + "\ufffd"
 	for _, wide := range []bool{false, true} {
 		for name, writes := range map[string]func(*table){
 			"a table": func(table *table) { table.columns([]column{{"TENANT", true}}, [][]string{{evil}}) },
@@ -120,29 +124,47 @@ func TestWhatATerminalWouldActOnIsShown(t *testing.T) {
 			var out bytes.Buffer
 			writes(&table{out: &out, look: look{wide: wide}})
 			header := map[bool]int{true: 1}[name == "a table"]
-			if !strings.Contains(out.String(), want) || strings.Count(out.String(), "\n") != 1+header || strings.ContainsFunc(strings.ReplaceAll(out.String(), "\n", ""), acted) {
+			if !strings.Contains(out.String(), want) || strings.Count(out.String(), "\n") != 1+header || strings.ContainsFunc(strings.ReplaceAll(out.String(), "\n", ""), plaintext.Acted) {
 				t.Errorf("%s: %q, want %q in one line", name, out.String(), want)
 			}
 		}
 	}
 	var errs bytes.Buffer
 	complain(&errs, errors.New(evil))
-	if !strings.HasPrefix(errs.String(), `idemctl: a\x1b[2Jb`+"\n"+`\u009b\u202e\x7f`) {
+	if !strings.HasPrefix(errs.String(), `idemctl: a\x1b[2Jb`+"\n"+`\u009b\u202e\u200f\x7f`) {
 		t.Errorf("an error: %q", errs.String())
 	}
 }
 
 // JSON that a terminal shows says the same to a program.
 func TestJSONHasNothingThatATerminalWouldActOn(t *testing.T) {
-	const evil = "a\x1b[2Jb\n\u009b\u202e\x7f"
+	const evil = "a\x1b[2Jb\n\u009b\u202e\u061c\x7f"
 	var out bytes.Buffer
 	(&table{out: &out}).json(map[string]any{"tenant": evil, "raw": json.RawMessage(`"` + "\u202e" + `"`)})
 	var read map[string]string
 	if err := json.Unmarshal(out.Bytes(), &read); err != nil || read["tenant"] != evil || read["raw"] != "\u202e" {
 		t.Errorf("%q, %v", read, err)
 	}
-	if strings.ContainsFunc(strings.ReplaceAll(out.String(), "\n", ""), acted) {
+	if strings.ContainsFunc(strings.ReplaceAll(out.String(), "\n", ""), plaintext.Acted) {
 		t.Errorf("%q", out.String())
+	}
+}
+
+// Whatever an application's drift job writes, a terminal shows it, and a program reads the same.
+func TestADriftReportHasNothingThatATerminalWouldActOn(t *testing.T) {
+	const tenant = "a\x1b[2J\u200eb\x7f"
+	app := App{Drift: func(_ context.Context, _ Window, asJSON bool, out io.Writer) (bool, error) {
+		if asJSON {
+			return true, json.NewEncoder(out).Encode(tenant)
+		}
+		_, err := fmt.Fprintf(out, "TENANT\tENTRY\n%s\t-\n", tenant)
+		return true, err
+	}}
+	for output, want := range map[string]string{"table": "TENANT\tENTRY\n" + `a\x1b[2J\u200eb\x7f` + "\t-\n", "json": `"a\u001b[2J\u200eb\u007f"` + "\n"} {
+		var out, errs bytes.Buffer
+		if code := Run(t.Context(), app, []string{"drift", "--output", output}, &out, &errs); code != ExitOK || out.String() != want {
+			t.Errorf("%s: exit code %d, %q%s, want %q", output, code, out.String(), errs.String(), want)
+		}
 	}
 }
 

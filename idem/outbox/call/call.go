@@ -19,7 +19,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -30,6 +29,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/internal/lastlook"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/telemetry/trace"
+	"github.com/idem-go/idem-aws/internal/bounded"
 	"github.com/idem-go/idem-aws/internal/clock"
 )
 
@@ -256,8 +256,8 @@ func (c *Client) rejection(res *http.Response, r Request) []byte {
 	if r.Rejects == nil {
 		return nil
 	}
-	body, err := io.ReadAll(io.LimitReader(res.Body, c.bodyBytesMax+1))
-	if err != nil || len(body) == 0 || int64(len(body)) > c.bodyBytesMax || !r.Rejects(body) {
+	body, longer, err := bounded.Read(res.Body, c.bodyBytesMax)
+	if err != nil || len(body) == 0 || longer || !r.Rejects(body) {
 		return nil
 	}
 	return body
@@ -265,8 +265,8 @@ func (c *Client) rejection(res *http.Response, r Request) []byte {
 
 // evidence must have arrived whole: half an answer is none.
 func (c *Client) evidence(res *http.Response, r Request, declined bool) outbox.Outcome {
-	body, err := io.ReadAll(io.LimitReader(res.Body, c.bodyBytesMax+1))
-	if err == nil && int64(len(body)) > c.bodyBytesMax {
+	body, longer, err := bounded.Read(res.Body, c.bodyBytesMax)
+	if err == nil && longer {
 		err = fmt.Errorf("more than %d bytes", c.bodyBytesMax)
 	}
 	if err != nil {

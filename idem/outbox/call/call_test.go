@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -471,6 +472,26 @@ func TestPostIsAmbiguousWithoutAnAnswer(t *testing.T) {
 		if _, ok := got.(outbox.Ambiguous); !ok {
 			t.Errorf("%s: %s, want ambiguous", path, got.Name())
 		}
+	}
+}
+
+// A bound that is none bounds nothing: what the provider said is kept.
+func TestPostReadsAnswersWithoutABound(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/refuse" {
+			w.WriteHeader(http.StatusBadRequest)
+		}
+		io.WriteString(w, `{"id":"ch_1"}`)
+	}))
+	defer srv.Close()
+	client := newClient(t, call.Config{BodyBytesMax: math.MaxInt64})
+	if got, ok := client.Post(t.Context(), request(srv.URL)).(outbox.Delivered); !ok || string(got.Evidence) != `{"id":"ch_1"}` {
+		t.Errorf("%+v", got)
+	}
+	refused := request(srv.URL + "/refuse")
+	refused.Rejects = func([]byte) bool { return true }
+	if got, ok := client.Post(t.Context(), refused).(outbox.Refused); !ok || string(got.Answer) != `{"id":"ch_1"}` {
+		t.Errorf("%+v", got)
 	}
 }
 

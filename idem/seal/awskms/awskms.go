@@ -10,6 +10,7 @@ package awskms
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 
@@ -22,15 +23,23 @@ type Wrapper struct {
 	keyID  string
 }
 
-// New returns a wrapper under the symmetric KMS key with that id, ARN or alias, or an [*idem.ConfigError].
+// New returns a wrapper under the symmetric KMS key with that id or ARN, or an [*idem.ConfigError]. An alias is refused: it may be given
+// to another key, which unwraps nothing of what was wrapped before, and then no tenant can be read.
 func New(client *kms.Client, keyID string) (*Wrapper, error) {
 	switch {
 	case client == nil:
 		return nil, &idem.ConfigError{Field: "client", Value: nil, Rule: "must be a KMS client"}
 	case keyID == "":
-		return nil, &idem.ConfigError{Field: "keyID", Value: `""`, Rule: "must be a KMS key's id, ARN or alias"}
+		return nil, &idem.ConfigError{Field: "keyID", Value: `""`, Rule: "must be a KMS key's id or ARN"}
+	case isAlias(keyID):
+		return nil, &idem.ConfigError{Field: "keyID", Value: fmt.Sprintf("%q", keyID), Rule: "must be a KMS key's id or ARN, and no alias: moved to another key, it would leave every tenant unreadable (aws kms describe-key tells its key)"}
 	}
 	return &Wrapper{client, keyID}, nil
+}
+
+// isAlias says that it is the name or the ARN of an alias, which says nothing of the key for good.
+func isAlias(keyID string) bool {
+	return strings.HasPrefix(keyID, "alias/") || strings.HasPrefix(keyID, "arn:") && strings.Contains(keyID, ":alias/")
 }
 
 // boundTo is the encryption context. It never changes: what was wrapped under another one would not open.

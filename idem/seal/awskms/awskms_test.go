@@ -149,7 +149,18 @@ func TestNewNamesWhatItRefuses(t *testing.T) {
 	if _, err := awskms.New(nil, "key"); !errors.As(err, &rejected) || rejected.Field != "client" {
 		t.Errorf("no client: %v", err)
 	}
-	if _, err := awskms.New(client("http://127.0.0.1:1"), ""); !errors.As(err, &rejected) || rejected.Field != "keyID" {
-		t.Errorf("no key: %v", err)
+	for _, id := range []string{
+		"", "alias/idem", "arn:aws:kms:eu-central-1:123456789012:alias/idem", "arn:aws-us-gov:kms:us-gov-west-1:123456789012:alias/a/b",
+	} {
+		if _, err := awskms.New(client("http://127.0.0.1:1"), id); !errors.As(err, &rejected) || rejected.Field != "keyID" {
+			t.Errorf("key %q: %v", id, err)
+		}
+	}
+	for _, id := range []string{
+		"1234abcd-12ab-34cd-56ef-1234567890ab", "mrk-1234abcd12ab34cd56ef1234567890ab",
+		"arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+	} {
+		_, err := awskms.New(client("http://127.0.0.1:1"), id)
+		ok(t, err)
 	}
 }

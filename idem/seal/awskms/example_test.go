@@ -16,8 +16,8 @@ import (
 
 // A store whose tenants' keys are wrapped by a KMS key. The Example is compiled only: it needs the KMS key and a table.
 func Example() {
-	cfg := aws.Config{Region: "eu-central-1"} // from LoadDefaultConfig of the SDK's package config
-	wrapper, err := awskms.New(kms.NewFromConfig(cfg), "alias/idem")
+	cfg := aws.Config{Region: "eu-central-1"}                                                  // from LoadDefaultConfig of the SDK's package config
+	wrapper, err := awskms.New(kms.NewFromConfig(cfg), "1234abcd-12ab-34cd-56ef-1234567890ab") // the id or ARN, and no alias
 	if err != nil {
 		log.Fatal(err)
 	}

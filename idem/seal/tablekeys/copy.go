@@ -5,7 +5,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"strconv"
+	"reflect"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -169,21 +169,17 @@ func (k *Keys) replace(ctx context.Context, tenant string, stored, merged *keys)
 		delete(it, schema.WrappedKeys)
 		it[schema.ErasedAt] = number(k.cfg.Now().UnixMilli())
 	}
+	if stored == nil {
+		stored = &keys{}
+	}
 	put := &dynamodb.PutItemInput{
-		TableName: &k.cfg.Table, Item: it, ConditionExpression: aws.String("attribute_not_exists(#tenant)"),
-		ExpressionAttributeNames: map[string]string{"#tenant": schema.Tenant},
+		TableName: &k.cfg.Table, Item: it, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
-	if stored != nil {
-		put.ConditionExpression = aws.String("#current = :current AND attribute_exists(#keys)")
-		if stored.erased() {
-			put.ConditionExpression = aws.String("#current = :current AND attribute_not_exists(#keys)")
-		}
-		put.ExpressionAttributeNames = map[string]string{"#current": schema.CurrentKey, "#keys": schema.WrappedKeys}
-		put.ExpressionAttributeValues = item{":current": &types.AttributeValueMemberN{Value: strconv.FormatUint(uint64(stored.current), 10)}}
-	}
+	put.ConditionExpression, put.ExpressionAttributeNames, put.ExpressionAttributeValues = stored.unchanged()
 	_, err = k.client.PutItem(ctx, put)
-	if _, lost := errors.AsType[*types.ConditionalCheckFailedException](err); lost {
-		return false, nil
+	if failed, lost := errors.AsType[*types.ConditionalCheckFailedException](err); lost {
+		there, err := decode(failed.Item)
+		return err == nil && reflect.DeepEqual(there, merged), nil // its own: the SDK sends a call again whose reply was lost
 	}
 	if err != nil {
 		return false, fmt.Errorf("tablekeys: put copied keys: %w", err)

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"maps"
+	"net/http"
 	"slices"
 	"testing"
 
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/seal"
 	"github.com/idem-go/idem-aws/idem/seal/tablekeys"
 )
@@ -199,4 +201,59 @@ func TestCopiedKeysReplaceNoOthers(t *testing.T) {
 			t.Error("the tenant's key was replaced")
 		}
 	})
+}
+
+// Keys that a call has put, whose reply was lost, count as changed by it.
+func TestACopyMeetsItself(t *testing.T) {
+	v, wire := wired(t)
+	current(t, v.keys, "ada")
+	w := all(t, v.keys)["ada"]
+	for _, erased := range []bool{false, true} {
+		there := newVault(t, v.client)
+		if erased {
+			w = tablekeys.Wrapped{Tenant: "ada", Current: 1, ErasedThrough: 1}
+			current(t, there.keys, "ada")
+		}
+		wire.Inject("PutItem", wirefault.LoseReply)
+		if changed, err := there.keys.Keep(t.Context(), w); err != nil || !changed {
+			t.Errorf("changed %v, %v", changed, err)
+		}
+	}
+}
+
+// A rotation that a copy overtakes takes nothing of it back: the copy adds keys, and erases some, under the current id that was there.
+func TestARotationKeepsWhatACopyBroughtMeanwhile(t *testing.T) {
+	v, wire := wired(t)
+	plain := v.beside(t)
+	first := current(t, plain, "ada")
+	ok(t, plain.Rotate(t.Context(), "ada"))
+	w := all(t, plain)["ada"]
+	for name, copied := range map[string]tablekeys.Wrapped{
+		"adds a key":   w,
+		"erases a key": {Tenant: "ada", Current: 2, ErasedThrough: 1, Keys: map[uint32][]byte{2: w.Keys[2]}},
+	} {
+		there := newVault(t, v.client)
+		beside := there.beside(t)
+		before := w
+		if name == "adds a key" {
+			before.Keys = map[uint32][]byte{2: w.Keys[2]}
+		}
+		_, err := beside.Keep(t.Context(), before)
+		ok(t, err)
+		wire.Inject("PutItem", func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			_, err := beside.Keep(t.Context(), copied)
+			ok(t, err)
+			return next.RoundTrip(r)
+		})
+		ok(t, there.keys.Rotate(t.Context(), "ada"))
+		got, err := beside.Open(t.Context(), "ada", 1)
+		if name == "erases a key" {
+			wantErased(t, got, err)
+		} else if err != nil || got.Secret != first.Secret {
+			t.Errorf("the key that was copied: %d, %v", got.ID, err)
+		}
+		if key := current(t, beside, "ada"); key.ID != 3 {
+			t.Errorf("%s: the current key is %d", name, key.ID)
+		}
+	}
 }

@@ -15,8 +15,8 @@ import (
 // A tenant has asked for erasure: without its keys nothing that was sealed for it can be read. The Example is compiled
 // only: it needs the table of keys.
 func ExampleKeys_Erase() {
-	cfg := aws.Config{Region: "eu-central-1"} // from LoadDefaultConfig of the SDK's package config
-	wrapper, err := awskms.New(kms.NewFromConfig(cfg), "alias/idem")
+	cfg := aws.Config{Region: "eu-central-1"}                                                  // from LoadDefaultConfig of the SDK's package config
+	wrapper, err := awskms.New(kms.NewFromConfig(cfg), "1234abcd-12ab-34cd-56ef-1234567890ab") // the id or ARN, and no alias
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
@@ -23,14 +24,33 @@ type keys struct {
 func (k *keys) known() bool  { return k.stored }
 func (k *keys) erased() bool { return k.stored && len(k.wrapped) == 0 }
 
-func (k *keys) item(tenant string) item {
+// unchanged is the condition that a tenant's item is still as it was read. A new key has a new current id; a copy may add keys, and erase
+// some, under the id that is there.
+func (k *keys) unchanged() (condition *string, names map[string]string, values item) {
+	if !k.known() {
+		return aws.String("attribute_not_exists(#tenant)"), map[string]string{"#tenant": schema.Tenant}, nil
+	}
+	names, values = map[string]string{"#current": schema.CurrentKey, "#keys": schema.WrappedKeys}, item{":current": number(int64(k.current))}
+	if k.erased() {
+		return aws.String("#current = :current AND attribute_not_exists(#keys)"), names, values
+	}
+	values[":keys"] = k.value()
+	return aws.String("#current = :current AND #keys = :keys"), names, values
+}
+
+// value is the attribute of the wrapped keys.
+func (k *keys) value() types.AttributeValue {
 	wrapped := item{}
 	for id, key := range k.wrapped {
 		wrapped[strconv.FormatUint(uint64(id), 10)] = &types.AttributeValueMemberB{Value: key}
 	}
+	return &types.AttributeValueMemberM{Value: wrapped}
+}
+
+func (k *keys) item(tenant string) item {
 	it := keyOf(tenant)
 	it[schema.CurrentKey] = number(int64(k.current))
-	it[schema.WrappedKeys] = &types.AttributeValueMemberM{Value: wrapped}
+	it[schema.WrappedKeys] = k.value()
 	if k.erasedThrough > 0 {
 		it[schema.ErasedThrough] = number(int64(k.erasedThrough))
 	}

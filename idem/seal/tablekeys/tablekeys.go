@@ -16,6 +16,7 @@
 package tablekeys
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ func (k *Keys) current(ctx context.Context, tenant string, stored *keys) (seal.K
 
 // first makes a tenant's first key. Of two that do so at once one wins, and both use its key.
 func (k *Keys) first(ctx context.Context, tenant string) (seal.Key, error) {
-	made, secret, err := k.mint(ctx, tenant, 1)
+	made, secret, err := k.mint(ctx, tenant, firstKey)
 	if err != nil {
 		return seal.Key{}, err
 	}
@@ -147,11 +148,19 @@ func (k *Keys) Rotate(ctx context.Context, tenant string) error {
 
 // Renew makes a key for a tenant whose keys were erased: from then on its operations are taken again, and what was sealed
 // before stays erased. Processes may seal under an erased key for seal.Config.KeyAgeMax after the erasure, so renew no
-// sooner, or answers of the first operations may read as erased. It returns [ErrNotErased].
+// sooner, or answers of the first operations may read as erased. It returns [ErrNotErased], and an [storage.ErrErased] where others
+// have erased the tenant's keys again meanwhile: what they have erased is not renewed unseen.
 func (k *Keys) Renew(ctx context.Context, tenant string) error {
+	var first *keys
 	return k.renew(ctx, tenant, func(stored *keys) error {
-		if !stored.erased() {
+		if first == nil {
+			first = stored
+		}
+		switch {
+		case !stored.erased():
 			return ErrNotErased
+		case stored.erasedThrough > first.erasedThrough:
+			return fmt.Errorf("tablekeys: again, meanwhile: %w", storage.ErrErased)
 		}
 		return nil
 	})
@@ -177,7 +186,8 @@ func (k *Keys) renew(ctx context.Context, tenant string, admit func(*keys) error
 	return errContended
 }
 
-// add writes the keys with one more, unless they were changed since they were read.
+// add writes the keys with one more, unless they were changed since they were read. What it meets there may be its own: the SDK sends
+// a call again whose reply was lost. Nobody else wraps a key to the same bytes.
 func (k *Keys) add(ctx context.Context, tenant string, stored *keys) (won bool, err error) {
 	made, _, err := k.mint(ctx, tenant, stored.current+1)
 	if err != nil {
@@ -188,20 +198,13 @@ func (k *Keys) add(ctx context.Context, tenant string, stored *keys) (won bool, 
 	}
 	made.erasedThrough = stored.erasedThrough
 	put := &dynamodb.PutItemInput{
-		TableName: &k.cfg.Table, Item: made.item(tenant), ConditionExpression: aws.String("attribute_not_exists(#tenant)"),
-		ExpressionAttributeNames: map[string]string{"#tenant": schema.Tenant},
+		TableName: &k.cfg.Table, Item: made.item(tenant), ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
-	if stored.known() {
-		put.ConditionExpression = aws.String("#current = :current AND attribute_exists(#keys)")
-		if stored.erased() {
-			put.ConditionExpression = aws.String("#current = :current AND attribute_not_exists(#keys)")
-		}
-		put.ExpressionAttributeNames = map[string]string{"#current": schema.CurrentKey, "#keys": schema.WrappedKeys}
-		put.ExpressionAttributeValues = item{":current": number(int64(stored.current))}
-	}
+	put.ConditionExpression, put.ExpressionAttributeNames, put.ExpressionAttributeValues = stored.unchanged()
 	_, err = k.client.PutItem(ctx, put)
-	if _, lost := errors.AsType[*types.ConditionalCheckFailedException](err); lost {
-		return false, nil
+	if failed, lost := errors.AsType[*types.ConditionalCheckFailedException](err); lost {
+		there, err := decode(failed.Item)
+		return err == nil && bytes.Equal(there.wrapped[made.current], made.wrapped[made.current]), nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("tablekeys: put a new key: %w", err)
@@ -210,21 +213,53 @@ func (k *Keys) add(ctx context.Context, tenant string, stored *keys) (won bool, 
 }
 
 // Erase removes all keys of the tenant, for good, and leaves a tombstone: also of a tenant that never had one, whose first
-// key counts as erased then. Erasing again changes nothing.
+// key counts as erased then. Erasing again changes nothing. A key that others renew meanwhile stays: it is no key of those that were
+// to be erased.
 func (k *Keys) Erase(ctx context.Context, tenant string) error {
-	_, err := k.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &k.cfg.Table, Key: keyOf(tenant),
-		UpdateExpression: aws.String("SET #current = if_not_exists(#current, :first), #through = if_not_exists(#current, :first), " +
-			"#at = :now REMOVE #keys"),
-		ExpressionAttributeNames: map[string]string{
-			"#current": schema.CurrentKey, "#through": schema.ErasedThrough, "#at": schema.ErasedAt, "#keys": schema.WrappedKeys,
-		},
-		ExpressionAttributeValues: item{":first": number(1), ":now": number(k.cfg.Now().UnixMilli())},
-	})
-	if err != nil {
-		return fmt.Errorf("tablekeys: erase: %w", err)
+	var through uint32 // what was there when the erasure was asked for
+	for range triesMax {
+		stored, err := k.read(ctx, tenant)
+		if err != nil {
+			return err
+		}
+		if stored == nil {
+			stored = &keys{}
+		}
+		if stored.erased() || through > 0 && stored.erasedThrough >= through { // by this call, or by another
+			return nil
+		}
+		through = max(stored.current, firstKey) // where nothing was erased since, what came meanwhile is erased, too
+		if won, err := k.bury(ctx, tenant, stored, through); won || err != nil {
+			return err
+		}
 	}
-	return nil
+	return errContended
+}
+
+// firstKey is the id of a tenant's first key.
+const firstKey = 1
+
+// bury leaves a tombstone, unless the keys were changed since they were read: an erasure that arrives late, or that the SDK sends again,
+// must not take a key that was renewed since.
+func (k *Keys) bury(ctx context.Context, tenant string, stored *keys, through uint32) (won bool, err error) {
+	condition, names, values := stored.unchanged()
+	if values == nil {
+		values = item{}
+	}
+	names["#current"], names["#through"], names["#at"], names["#keys"] = schema.CurrentKey, schema.ErasedThrough, schema.ErasedAt, schema.WrappedKeys
+	values[":through"], values[":now"] = number(int64(through)), number(k.cfg.Now().UnixMilli())
+	_, err = k.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &k.cfg.Table, Key: keyOf(tenant),
+		UpdateExpression:    aws.String("SET #current = :through, #through = :through, #at = :now REMOVE #keys"),
+		ConditionExpression: condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+	})
+	if _, lost := errors.AsType[*types.ConditionalCheckFailedException](err); lost {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("tablekeys: erase: %w", err)
+	}
+	return true, nil
 }
 
 // read reads the tenant's item strongly; nil where there is none.

@@ -186,6 +186,101 @@ func TestErasure(t *testing.T) {
 	})
 }
 
+// An erasure that was held up on its way erases what its caller saw, and no key that others have renewed since: what that has
+// sealed would be lost.
+func TestALateErasureLeavesARenewedKey(t *testing.T) {
+	for name, begun := range map[string]bool{"of a tenant with a key": true, "of one without": false} {
+		t.Run(name, func(t *testing.T) {
+			v, wire := wired(t)
+			plain := v.beside(t)
+			if begun {
+				current(t, v.keys, "ada")
+			}
+			wire.Inject("UpdateItem", func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				ok(t, plain.Erase(t.Context(), "ada"))
+				ok(t, plain.Renew(t.Context(), "ada"))
+				return next.RoundTrip(r)
+			})
+			ok(t, v.keys.Erase(t.Context(), "ada"))
+			if key := current(t, plain, "ada"); key.ID != 2 {
+				t.Errorf("the current key is %d, want 2", key.ID)
+			}
+			key, err := plain.Open(t.Context(), "ada", 1)
+			wantErased(t, key, err)
+		})
+	}
+}
+
+// A key that came while an erasure was under way, and that nobody has erased, is erased with the others. A reply that is lost is no
+// other's erasure.
+func TestAnErasureTakesWhatCameMeanwhile(t *testing.T) {
+	v, wire := wired(t)
+	plain := v.beside(t)
+	for tenant, came := range map[string]func(string){
+		"first": func(tenant string) { current(t, plain, tenant) },
+		"another": func(tenant string) {
+			current(t, plain, tenant)
+			ok(t, plain.Rotate(t.Context(), tenant))
+		},
+	} {
+		if tenant == "another" {
+			current(t, plain, tenant)
+		}
+		wire.Inject("UpdateItem", func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			came(tenant)
+			return next.RoundTrip(r)
+		}, wirefault.LoseReply)
+		ok(t, v.keys.Erase(t.Context(), tenant))
+		key, err := plain.Current(t.Context(), tenant)
+		wantErased(t, key, err)
+	}
+}
+
+// A call whose reply was lost, and which the SDK sends again, meets its own key: it is not another's.
+func TestACallMeetsItsOwnKey(t *testing.T) {
+	v, wire := wired(t)
+	ok(t, v.keys.Erase(t.Context(), "ada"))
+	wire.Inject("PutItem", wirefault.LoseReply)
+	ok(t, v.keys.Renew(t.Context(), "ada"))
+	if key := current(t, v.keys, "ada"); key.ID != 2 {
+		t.Errorf("renewed once, the current key is %d, want 2", key.ID)
+	}
+	wire.Inject("PutItem", wirefault.LoseReply)
+	ok(t, v.keys.Rotate(t.Context(), "ada"))
+	if key := current(t, v.keys, "ada"); key.ID != 3 {
+		t.Errorf("rotated once, the current key is %d, want 3", key.ID)
+	}
+	wire.Inject("PutItem", wirefault.LoseReply)
+	ok(t, v.keys.Rotate(t.Context(), "new"))
+	if key := current(t, v.keys, "new"); key.ID != 1 {
+		t.Errorf("given its first key, the current one is %d", key.ID)
+	}
+}
+
+// An erasure that comes after a renewal was asked for stands: the renewal does not undo it when it is sent again.
+func TestARenewalDoesNotUndoALaterErasure(t *testing.T) {
+	v, wire := wired(t)
+	plain := v.beside(t)
+	ok(t, plain.Erase(t.Context(), "ada"))
+	wire.Inject("PutItem", func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		_, err := wirefault.LoseReply(r, next)
+		ok(t, plain.Erase(t.Context(), "ada"))
+		return nil, err
+	})
+	if err := v.keys.Renew(t.Context(), "ada"); !errors.Is(err, storage.ErrErased) {
+		t.Errorf("got %v, want ErrErased", err)
+	}
+	key, err := plain.Current(t.Context(), "ada")
+	wantErased(t, key, err)
+}
+
+// beside is another process on the table, over a wire of its own.
+func (v *vault) beside(t *testing.T) *tablekeys.Keys {
+	t.Helper()
+	plain := &vault{client: dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0])), table: v.table}
+	return plain.open(t)
+}
+
 func TestATenantMayBeErasedBeforeItsFirstKey(t *testing.T) {
 	each(t, func(t *testing.T, v *vault) {
 		ok(t, v.keys.Erase(t.Context(), "ada"))

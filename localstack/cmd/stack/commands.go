@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -18,6 +19,18 @@ type toolsCommand struct{}
 
 // Run installs everything whose prerequisites are there.
 func (toolsCommand) Run(s call) error { return stack.InstallTools(s.ctx, s.root, s.out) }
+
+type cdkCommand struct{}
+
+// Run prints the path of the CDK's command line, and nothing else on standard output: a shell takes it from there.
+func (cdkCommand) Run(s call) error {
+	program, err := stack.InstallCDK(s.ctx, s.root, progress.New(os.Stderr))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Println(program)
+	return err
+}
 
 type runCommand struct {
 	NoLogs bool `help:"End after the example requests."`

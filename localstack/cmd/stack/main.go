@@ -23,6 +23,7 @@ type arguments struct {
 	Local local `embed:""`
 
 	Tools     toolsCommand     `cmd:"" help:"Install the pinned tools into .local/tools."`
+	CDK       cdkCommand       `cmd:"" name:"cdk" help:"Print the path of the pinned CDK's command line, installed where it is missing."`
 	Run       runCommand       `cmd:"" help:"Start the stack, send example requests and follow the logs."`
 	Up        upCommand        `cmd:"" help:"Start the stack, or update it."`
 	Down      downCommand      `cmd:"" help:"Stop what up started."`

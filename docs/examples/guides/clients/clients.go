@@ -25,6 +25,9 @@ type Answer struct {
 // not stored, such as the 401 of a token that is over or the 404 of a gateway, is no order's answer.
 var decides = []int{http.StatusCreated, http.StatusPaymentRequired}
 
+// answerBytesMax is more than any answer about an order has. The client reads shorter ones ahead, and hands a longer one over as it comes.
+const answerBytesMax = 16 << 20
+
 // Answers are the shop's own, in its database: a restart finds them there.
 type Answers struct {
 	Kept func(name string) (answer Answer, found bool, err error)
@@ -122,8 +125,8 @@ func (s *Shop) send(ctx context.Context, name, body string) (Answer, error) {
 	if !client.Stored(response) && !slices.Contains(decides, response.StatusCode) {
 		return Answer{}, &UndecidedError{key, protected, errors.New(response.Status + " decides nothing")}
 	}
-	text, err := io.ReadAll(response.Body)
-	if err != nil { // it was too long to be read ahead, and broke off
+	text, err := io.ReadAll(http.MaxBytesReader(nil, response.Body, answerBytesMax))
+	if err != nil { // it is longer than that, or was too long to be read ahead and broke off
 		return Answer{}, &UndecidedError{key, protected, err}
 	}
 	answer := Answer{response.StatusCode, string(text), key}

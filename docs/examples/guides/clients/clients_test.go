@@ -297,6 +297,24 @@ func TestWhatBreaksOffMayHaveBeenPlaced(t *testing.T) {
 	}
 }
 
+// An answer without an end is not read to its end: the order may have been placed, and nothing is kept of it.
+func TestWhatDoesNotEndMayHaveBeenPlaced(t *testing.T) {
+	s, _ := newServer(t, 0)
+	endless := front(t, s, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		for piece := make([]byte, 1<<20); ; {
+			if _, err := w.Write(piece); err != nil {
+				return
+			}
+		}
+	})
+	kept := &table{rows: map[string]Answer{}}
+	shop := check.Get(NewShop(endless, t.TempDir(), kept.answers()))(t)
+	if answer, err := shop.Order(t.Context(), "order-17", `{"item":"book"}`); !errors.Is(err, client.ErrUnknown) || len(kept.rows) != 0 {
+		t.Errorf("%d bytes, %v, want that the order may have been placed", len(answer.Body), err)
+	}
+}
+
 // Where the server says that the key protects nothing, or no longer has it, the same request might place the order again.
 func TestWhatMightBePlacedAgainIsNotToBeSentAgain(t *testing.T) {
 	for name, second := range map[string]http.HandlerFunc{

@@ -28,7 +28,7 @@ func TestThePageShowsTenants(t *testing.T) {
 	}
 	quiet("Bearer a", "order-18").Want(t, 201, "executed")
 	send("over", 19).Want(t, 429, "")
-	quiet("Bearer a", "order-17").Want(t, 201, "replayed") // a replay counts for nothing
+	quiet("Bearer a", "order-17").Want(t, 201, "replayed") // a replay is never refused
 	quiet("Bearer b", "order-18").Want(t, 201, "executed") // another tenant has limits of its own
 	for n := range 50 {
 		quiet("Bearer l", fmt.Sprintf("large-%d", n)).Want(t, 201, "executed")

@@ -35,7 +35,8 @@ func main() {
 	go func() { log.Fatal(runner.Run(context.Background(), outbox.RunConfig{Queue: queue})) }()
 	listener := protection.Must(net.Listen("tcp", cmp.Or(os.Getenv("LISTEN"), "127.0.0.1:8080")))
 	log.Printf("listening on %s", listener.Addr())
-	log.Fatal(http.Serve(listener, service))
+	server := http.Server{Handler: service, ReadHeaderTimeout: 10 * time.Second}
+	log.Fatal(server.Serve(listener))
 }
 
 // routes protects POST /payments, which pay serves.

@@ -1,6 +1,6 @@
 // Command cdk is the CDK app of the service. It reads from the environment what differs between stages: BUILD is the folder of the
 // binary of command function, ALARM_TOPIC the ARN of an SNS topic or "none", WAREHOUSE_URL where shipments are asked for,
-// SCOPE_SECRET the name of the secret that records are named with, or nothing, and EMULATED=true says that the stack goes to an emulator.
+// SCOPE_SECRET_ID the name of the secret that records are named with, or nothing, and EMULATED=true says that the stack goes to an emulator.
 package main
 
 import (
@@ -20,14 +20,15 @@ import (
 func main() {
 	defer jsii.Close()
 	app := awscdk.NewApp(nil)
-	stack := awscdk.NewStack(app, jsii.String("shop"), nil)
+	emulated := os.Getenv("EMULATED") == "true"
+	stack := awscdk.NewStack(app, jsii.String("shop"), &awscdk.StackProps{Env: idemconstruct.StackEnv(emulated)})
 	// idem: begin
 	idem := idemconstruct.NewApplication(stack, "Idem", idemconstruct.ApplicationProps{
 		Code:        awslambda.Code_FromAsset(jsii.String(cmp.Or(os.Getenv("BUILD"), "build")), nil),
 		AlarmTopic:  os.Getenv("ALARM_TOPIC"),
 		Environment: map[string]string{"WAREHOUSE_URL": os.Getenv("WAREHOUSE_URL")},
-		ScopeSecret: os.Getenv("SCOPE_SECRET"),
-		Emulated:    os.Getenv("EMULATED") == "true",
+		ScopeSecret: os.Getenv("SCOPE_SECRET_ID"),
+		Emulated:    emulated,
 		Operators:   true,
 	})
 	idem.NewTable("Orders", service.Orders(), service.OrdersTable)

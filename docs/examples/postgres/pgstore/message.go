@@ -122,5 +122,9 @@ func (s *Store) PatchMessage(ctx context.Context, end storage.MessageEnd, fence 
 // PostponeMessage implements outbox.Store.
 func (s *Store) PostponeMessage(ctx context.Context, id storage.MessageID, at time.Time, fence storage.MessageFence) error {
 	change := &changeMessage{id: id, fence: fence, change: func(m *storage.Message) { m.SweepAt = at }}
-	return s.write(ctx, "postpone message "+string(id), change, admitsSome(fence))
+	err := admitsSome(fence)
+	if at.IsZero() {
+		err = errors.New("pgstore: postpone a message: the time must not be zero")
+	}
+	return s.write(ctx, "postpone message "+string(id), change, err)
 }

@@ -88,7 +88,7 @@ func recordValues(r storage.Record) ([]any, error) {
 	if r.Key == "" || r.OperationID == "" {
 		return nil, errors.New("pgstore: a record without key or operation id")
 	}
-	r.Chunks = 0 // a body lies whole in its row
+	r.Chunks, r.ChunksDigest = 0, "" // a body lies whole in its row
 	row, err := values(recordColumns, &r)
 	if err != nil {
 		return nil, fmt.Errorf("pgstore: record %s: %w", r.Key, err)

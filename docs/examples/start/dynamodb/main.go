@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -26,7 +27,8 @@ func main() {
 	service := must(routes(store))
 	listener := must(net.Listen("tcp", cmp.Or(os.Getenv("LISTEN"), "127.0.0.1:8080")))
 	log.Printf("listening on %s", listener.Addr())
-	log.Fatal(http.Serve(listener, service))
+	server := http.Server{Handler: service, ReadHeaderTimeout: 10 * time.Second}
+	log.Fatal(server.Serve(listener))
 }
 
 // routes protects POST /orders.

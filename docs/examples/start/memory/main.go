@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
@@ -20,7 +21,8 @@ func main() {
 	service := must(routes(store))
 	listener := must(net.Listen("tcp", cmp.Or(os.Getenv("LISTEN"), "127.0.0.1:8080")))
 	log.Printf("listening on %s", listener.Addr())
-	log.Fatal(http.Serve(listener, service))
+	server := http.Server{Handler: service, ReadHeaderTimeout: 10 * time.Second}
+	log.Fatal(server.Serve(listener))
 }
 
 // routes protects POST /orders.

@@ -96,10 +96,11 @@ func (w *world) ok(err error) {
 // the provider. here is the amount of the row; the charge's is 1999.
 func (w *world) plant(at time.Time, here int64) {
 	w.Helper()
-	w.charge(w.row(at, payments.StatusSucceeded, here))
+	w.row(at, payments.StatusSucceeded, here)
 }
 
-// row puts a payment into the table that was made at the time, with neither record nor message, and returns its key at the provider.
+// row puts a payment into the table that was made at the time, with neither record nor message, and returns its key at the provider. One
+// that has succeeded is charged there.
 func (w *world) row(at time.Time, status payments.Status, amount int64) (key string) {
 	w.Helper()
 	w.waitUntil(at)
@@ -112,6 +113,9 @@ func (w *world) row(at time.Time, status payments.Status, amount int64) (key str
 	}
 	pk, _ := payments.EntryOf(payments.EntryPayment, "tenant-a", operation)
 	p.ID = strings.TrimPrefix(pk, "payment#tenant-a/")
+	if status == payments.StatusSucceeded {
+		p.ProviderReference = w.charge(string(p.Message))
+	}
 	put, err := payments.Items(w.prefix+"-payments", table.LedgerShards)(payments.InsertPayment{Payment: p})
 	w.ok(err)
 	_, err = w.client.PutItem(w.Context(), &dynamodb.PutItemInput{TableName: put.Put.TableName, Item: put.Put.Item})
@@ -125,7 +129,7 @@ func (w *world) waitUntil(at time.Time) {
 	}
 }
 
-func (w *world) charge(key string) {
+func (w *world) charge(key string) (id string) {
 	w.Helper()
 	r, err := http.NewRequestWithContext(w.Context(), http.MethodPost, w.provider+"/charges", strings.NewReader(`{"amount":1999,"currency":"EUR","source":"card_ok","reference":"x"}`))
 	w.ok(err)
@@ -133,10 +137,13 @@ func (w *world) charge(key string) {
 	r.Header.Set("Idempotency-Key", key)
 	res, err := (&http.Client{Transport: wire}).Do(r)
 	w.ok(err)
-	res.Body.Close()
+	defer res.Body.Close()
 	if res.StatusCode != http.StatusCreated {
 		w.Fatal(res.Status)
 	}
+	var made struct{ ID string }
+	w.ok(json.NewDecoder(res.Body).Decode(&made))
+	return made.ID
 }
 
 // plantHour plants so many rows over the hour, and two more that drift; the clock stands behind all passes then.

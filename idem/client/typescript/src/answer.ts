@@ -14,7 +14,7 @@ export interface Answer {
 export async function read(response: Response, bytesMax: number): Promise<Answer> {
   const body = await readBody(response, bytesMax);
   let code = "";
-  if (/^application\/problem\+json *(;|$)/i.test(response.headers.get("Content-Type") ?? "")) {
+  if (/^application\/problem\+json *([;,]|$)/i.test(response.headers.get("Content-Type") ?? "")) {
     try {
       code = plainCode((JSON.parse(new TextDecoder().decode(body)) as { code?: unknown } | null)?.code);
     } catch {
@@ -71,12 +71,21 @@ export type Verdict = "answer" | "stored" | "again" | "mismatch" | "unknown" | "
  */
 export const retried = [408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 525, 526, 527, 529, 530, 598, 599];
 
-/**
- * Whether an answer's head says that the key protects nothing there: each attempt that arrives is executed. Servers behind one
- * another may each have told, and their lines are one here.
- */
+/** What a header says, on all of its lines, which are one here. Servers behind one another may each have told. */
+export function values(headers: Headers, name: string): readonly string[] {
+  return (headers.get(name) ?? "").split(",").map((value) => value.trim()).filter((value) => value !== "");
+}
+
+/** Whether an answer's head says that the key protects nothing there: each attempt that arrives is executed. */
 export function protectsNothing(headers: Headers): boolean {
-  return (headers.get("Idempotency-Status") ?? "").split(",").some((said) => ["unprotected", "ignored"].includes(said.trim()));
+  return values(headers, "Idempotency-Status").some((said) => ["unprotected", "ignored"].includes(said));
+}
+
+/** Whether an answer's head marks it as the stored one. Where a server behind the server says otherwise, "replayed" says nothing. */
+function isStored(headers: Headers): boolean {
+  const said = values(headers, "Idempotency-Status");
+  const replayed = said.includes("replayed") && !said.includes("unknown") && !protectsNothing(headers);
+  return replayed || values(headers, "Idempotent-Replayed").includes("true") || values(headers, "Idempotency-Expires").length > 0;
 }
 
 /** The codes that say, by themselves, what became of the request: asking again gets the same. */
@@ -87,28 +96,29 @@ const decided = ["idempotency_response_not_kept", "idempotency_response_erased"]
  * attempt before: that may run still, and the server may have no record and no lease that keeps it from its commit.
  */
 export function judge({ status, headers, code }: Pick<Answer, "status" | "headers" | "code">): Verdict {
-  const kept = headers.get("Idempotency-Status") ?? ""; // says what the code says, also where the body was replaced
-  if (headers.get("Idempotent-Replayed") === "true" || headers.has("Idempotency-Expires") || kept === "replayed") {
+  const said = values(headers, "Idempotency-Status"); // what the code says, also where the body was replaced
+  const unknown = said.includes("unknown");
+  if (isStored(headers)) {
     return "stored"; // whatever it says
   }
   if (protectsNothing(headers)) {
     return status >= 300 ? "unprotected" : "answer"; // an attempt before was executed beside this one, if at all; so would be another one
   }
-  if (decided.includes(code) && kept !== "unknown") {
+  if (decided.includes(code) && !unknown) {
     return "stored"; // as far as it was kept
   }
-  if (code === "idempotency_response_too_large" && kept !== "unknown") {
+  if (code === "idempotency_response_too_large" && !unknown) {
     return "unproven"; // asking again gets the same, but it is not stored
   }
   if (retried.includes(status)) {
     return "again";
   }
   if (status === 409) {
-    if (code === "idempotency_key_in_progress" || code === "idempotency_key_in_use" || kept === "in_progress") return "again";
-    if (code === "idempotency_outcome_unknown" || kept === "unknown") return "unknown";
+    if (code === "idempotency_key_in_progress" || code === "idempotency_key_in_use" || said.includes("in_progress")) return "again";
+    if (code === "idempotency_outcome_unknown") return "unknown";
   }
-  if (kept === "unknown" && status >= 300) return "unknown";
-  const mismatch = code === "idempotency_key_reused_with_different_payload" || code === "idempotency_error" || kept === "mismatch";
+  if (unknown && status >= 300) return "unknown";
+  const mismatch = code === "idempotency_key_reused_with_different_payload" || code === "idempotency_error" || said.includes("mismatch");
   if ((status === 422 || status === 400) && mismatch) return "mismatch";
   if ((status === 410 || status === 412) && code === "idempotency_key_expired") return "expired";
   if (status === 401 || status === 403) return "refused";

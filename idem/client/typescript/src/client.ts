@@ -113,7 +113,7 @@ export class Client {
     if (!["POST", "PATCH"].includes((init.method ?? "GET").toUpperCase())) {
       return this.#options.fetch(url, whole);
     }
-    const op = await this.#begin(new URL(url), whole, key, operation);
+    const op = await this.#begin(resolved(url), whole, key, operation);
     if (signal?.aborted) {
       if (await this.#unused(op)) throw signal.reason;
       throw new GaveUpError(op.key, "canceled", 0, { status: 0, code: "", retryAfterMs: 0, cause: signal.reason });
@@ -124,10 +124,11 @@ export class Client {
   /**
    * Ends the named operation that has the key, which is `keyOf` its answer, once that is kept where a restart finds it: the same id
    * then begins a new operation. Where another caller has ended the operation, and the same id has begun the next one, that one
-   * goes on. Rejects with a KeyError without a key.
+   * goes on. Rejects with a KeyError without a name or a key.
    */
   async done(operation: string, key: string | undefined): Promise<void> {
-    if (!key) throw new KeyError("done needs the key of the operation's answer");
+    if (!isName(operation)) throw new KeyError("done needs the operation's name");
+    if (typeof key !== "string" || key === "") throw new KeyError("done needs the key of the operation's answer");
     await this.#journal().done(operation, key);
   }
 
@@ -161,7 +162,7 @@ export class Client {
     const now = this.#options.now();
     // A given key may be older: a time of first use would be a false proof that it is not.
     const fresh: Entry = given === undefined ? { key: mintKey(now), firstSent: now } : { key: given, givenAt: now };
-    const named = name !== undefined && isName(name);
+    const named = isName(name);
     keyLine(fresh.key, this.#options.syntax, named); // what can't be sent is not journalled
     const headers = new Headers(whole.headers);
     if (headers.has("Idempotency-Key")) throw new KeyError("the key goes into Send.key, not into a header", named || given !== undefined);
@@ -181,7 +182,7 @@ export class Client {
 
   /** Asks the journal for the operation's key. */
   async #resume(name: string, fresh: Entry, given: boolean, signal: AbortSignal | undefined): Promise<Begun & { journalled: string | undefined }> {
-    if (!isName(name)) throw new KeyError(`an operation is named by 1 to ${operationBytesMax} bytes`, given);
+    if (!isName(name)) throw new KeyError(`an operation is named by a string of 1 to ${operationBytesMax} bytes`, given);
     const journal = this.#journal(true);
     try {
       return { ...(await journal.begin(name, fresh, signal)), journalled: name };
@@ -354,7 +355,19 @@ function validate(options: Options): void {
   if (keyAgeMaxMs <= elapsedMaxMs + attemptTimeoutMs) {
     throw new ConfigError(`Options.keyAgeMaxMs = ${keyAgeMaxMs}: must be longer than elapsedMaxMs + attemptTimeoutMs = ${elapsedMaxMs + attemptTimeoutMs}`);
   }
-  if (baseURL !== undefined && (!URL.canParse(baseURL) || baseURL.endsWith("/"))) throw new ConfigError(`Options.baseURL = ${baseURL}: must be a URL without a slash at its end`);
+  if (baseURL !== undefined && !isBase(baseURL)) {
+    throw new ConfigError(`Options.baseURL = ${String(baseURL)}: must be an absolute URL of http or https, without query and without a slash at its end`);
+  }
+}
+
+/** A URL as fetch resolves it in a page. A runtime that has no page may refuse to say where it is, and need not be asked for most URLs. */
+function resolved(url: string | URL): URL {
+  return URL.canParse(url) ? new URL(url) : new URL(url, globalThis.document?.baseURI ?? globalThis.location?.href);
+}
+
+/** Whether a path can be put behind the URL. */
+function isBase(url: unknown): boolean {
+  return typeof url === "string" && URL.canParse(url) && /^https?:\/\/[^/?#\s]+(\/[^?#\s]*[^/?#\s])?$/i.test(url);
 }
 
 /** A body as it is at the call. Node has bytes whose own slice is a view, and has what the caller writes over them. */
@@ -364,8 +377,9 @@ function copied(body: string | Uint8Array) {
   return new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice();
 }
 
-/** Whether a journal may have an operation of that name. */
-function isName(name: string): boolean {
+/** Whether a journal may have an operation of that name. What is no string has a text all the same, which others would share. */
+function isName(name: unknown): name is string {
+  if (typeof name !== "string") return false;
   const bytes = new TextEncoder().encode(name).byteLength;
   return bytes > 0 && bytes <= operationBytesMax;
 }

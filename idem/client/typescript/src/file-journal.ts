@@ -12,8 +12,8 @@ import { checkEntriesMax, entriesMaxDefault, full, none, type Begun, type Entry,
  * format that the clients in Go and Python have, too.
  *
  * Each operation is a directory in the journal's, and its entry is the one file in that, named after the key. So an entry is
- * removed by its key, and a directory that has an entry is neither replaced nor removed. A line break at a file's end says that
- * a second caller has the entry, too.
+ * removed by its key, and a directory that has an entry is neither replaced nor removed. A line break at a file's end, or the zero
+ * that a power cut left of it, says that a second caller has the entry, too.
  */
 export class FileJournal implements Journal {
   readonly #directory: string;
@@ -226,9 +226,11 @@ async function sync(name: string): Promise<void> {
 
 /** Reads the operation's file: the entry, and whether a second caller has it. */
 function parse(raw: string, operation: string): { entry: Entry; shared: boolean } {
-  const entry = parseEntry(raw, operation);
+  // A power cut may leave a zero in the mark's place: a file system makes a file longer before it has what is in it.
+  const content = raw.replace(/[\n\0]+$/, "");
+  const entry = parseEntry(content, operation);
   if (!entry) throw new JournalError("journal_unreadable", "a file is not the operation's entry");
-  return { entry, shared: raw.endsWith("\n") };
+  return { entry, shared: content.length < raw.length };
 }
 
 /** Reads a file's content; undefined where it is not the operation's entry. */

@@ -20,6 +20,8 @@ export function mintKey(now: number): string {
 
 /** Writes a key as the value of the Idempotency-Key header, so that a server reads the same key; unknown is that of a KeyError. */
 export function keyLine(key: string, syntax: Syntax, unknown: boolean): string {
+  // A pattern would match the text of what is none: each call with null would have the key "null".
+  if (typeof key !== "string") throw new KeyError("a key is a string", unknown);
   if (syntax === "opaque") {
     // Fetch strips spaces at the ends.
     if (!/^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/.test(key)) throw new KeyError("an opaque key is 1 to 255 characters of printable ASCII, no space at its ends", unknown);

@@ -1,3 +1,4 @@
+import { values } from "./answer.ts";
 import type { Reason } from "./errors.ts";
 
 /** When to ask again, and when to stop. Times are in milliseconds. */
@@ -51,10 +52,16 @@ const retryAfterMaxMs = 2 ** 31 * 1000;
 
 /**
  * Reads Retry-After, seconds or an HTTP date (RFC 9110 section 10.2.3), in milliseconds from now: 0 where it is absent,
- * malformed or no longer ahead.
+ * malformed or no longer ahead, and the longest one where servers behind one another have each told.
  */
 export function retryAfter(headers: Headers, now: number): number {
-  const value = (headers.get("Retry-After") ?? "").trim();
+  const pieces = values(headers, "Retry-After");
+  const dates = pieces.slice(1).map((piece, n) => `${pieces[n]}, ${piece}`); // a date has a comma itself
+  return Math.max(0, ...[...pieces, ...dates].map((value) => wait(value, now)));
+}
+
+/** Reads one value of Retry-After. */
+function wait(value: string, now: number): number {
   if (/^\d+$/.test(value)) return Math.min(Number(value) * 1000, retryAfterMaxMs);
   const at = httpDate.test(value) ? Date.parse(value.replaceAll("-", " ")) : asctime.test(value) ? Date.parse(`${value} GMT`) : NaN;
   return Number.isNaN(at) ? 0 : Math.min(Math.max(0, at - now), retryAfterMaxMs);

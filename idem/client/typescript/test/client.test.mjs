@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import files, { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import files, { appendFile, mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createRequire, syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
@@ -121,6 +121,29 @@ test("what this call did not send because of its key, an earlier one may have", 
     const error = await new Client({ fetch, journal }).fetch(url, { ...post, ...send }).catch((e) => e);
     assert.ok(error instanceof KeyError && error.unknown === unknown, inspect([send, error]));
     assert.equal(/earlier/.test(error.message), unknown);
+  }
+  assert.equal(asked.length, 0);
+});
+
+test("a key and a name that are no strings are refused: they would be those of every call", async (t) => {
+  const { fetch, asked } = answering();
+  for (const no of [null, 17, {}, ["k"], new String("k"), false]) {
+    for (const syntax of ["structured", "opaque"]) {
+      const error = await new Client({ fetch, syntax }).fetch(url, { ...post, key: no }).catch((e) => e);
+      assert.ok(error instanceof KeyError && error.code === "key_refused" && !error.unknown, inspect([syntax, no, error]));
+    }
+    for (const journal of [new MemoryJournal(), await FileJournal.open(await directory(t))]) {
+      const client = new Client({ fetch, journal });
+      for (const [unknown, send] of [[false, { operation: no }], [true, { operation: no, key: "k" }], [true, { operation: "a", key: no }]]) {
+        const error = await client.fetch(url, { ...post, ...send }).catch((e) => e);
+        assert.ok(error instanceof KeyError && error.unknown === unknown, inspect([send, error]));
+      }
+      await assert.rejects(client.done(no, "k"), KeyError);
+      await assert.rejects(client.done("a", no), KeyError);
+    }
+    const theirs = Object.assign(new MemoryJournal(), { begin: async () => ({ entry: { key: no }, resumed: true }) });
+    const error = await new Client({ fetch, journal: theirs, syntax: "opaque" }).fetch(url, { ...post, operation: "a" }).catch((e) => e);
+    assert.ok(error instanceof KeyError && error.unknown, inspect([no, error]));
   }
   assert.equal(asked.length, 0);
 });
@@ -273,6 +296,32 @@ test("a bound that is no positive number is refused", () => {
   }
   const invalid = [{ attemptsMax: 1.5 }, { answerBytesMax: 0.5 }, { attemptTimeoutMs: 2 ** 31 }, { backoffMaxMs: 2 ** 31 }, { retryAfterMaxMs: 2 ** 31 }, { sendFirstSent: "no" }];
   for (const options of invalid) assert.throws(() => new Client({ keyAgeMaxMs: 2 ** 33, ...options }), ConfigError, inspect(options));
+});
+
+test("a baseURL that a Location can't be a path below is refused", () => {
+  for (const baseURL of ["", "/v1", "api.example", "ftp://api.example", "https://", "https://api.example/", "https://api.example/prod?stage=a", "https://api.example/prod?", "https://api.example/prod#a", "https://api.example/prod#", "https://api.example/prod ", " https://api.example", null, 17, new URL("https://api.example/prod")]) {
+    assert.throws(() => new Client({ baseURL }), (error) => error instanceof ConfigError && error.message.includes("baseURL"), String(baseURL));
+  }
+  for (const baseURL of ["https://api.example", "http://127.0.0.1:8080/prod", "https://api.example/restapis/a/b", "HTTPS://api.example"]) new Client({ baseURL });
+});
+
+test("a URL of a page's own site is resolved as fetch does it", async (t) => {
+  const sent = async (place, name, value) => {
+    Object.defineProperty(globalThis, name, { value, configurable: true });
+    t.after(() => delete globalThis[name]);
+    const { fetch, asked } = answering(new Response("paid"));
+    await new Client({ fetch }).fetch(place, post);
+    delete globalThis[name];
+    return asked[0].to;
+  };
+  assert.equal(await sent("/v1/payments", "location", { href: "https://shop.example/cart?id=1" }), "https://shop.example/v1/payments");
+  assert.equal(await sent("payments", "location", { href: "https://shop.example/v1/cart" }), "https://shop.example/v1/payments");
+  assert.equal(await sent("payments", "document", { baseURI: "https://shop.example/base/" }), "https://shop.example/base/payments");
+  const untold = Object.defineProperty({}, "href", { get: () => assert.fail("a whole URL needs no page") });
+  assert.equal(await sent(url, "location", untold), url);
+  const { fetch, asked } = answering();
+  await assert.rejects(new Client({ fetch }).fetch("/v1/payments", post), TypeError); // where there is no page
+  assert.equal(asked.length, 0);
 });
 
 test("await refuses a 202 that it does not know, and does not take it for final", async () => {
@@ -585,6 +634,19 @@ test("FileJournal: a file that is cut short, or another operation's, is an error
   for (const ask of [() => journal.begin("a", { key: "k2" }), () => journal.alone("a", "k"), () => journal.done("a", "k")]) await assert.rejects(ask, { code: "ENOTDIR" });
   await FileJournal.open(path);
   assert.deepEqual(await readdir(path), [operation]);
+});
+
+test("FileJournal: a mark that a power cut erased is a mark, and its entry is there", async (t) => {
+  for (const mark of ["\0", "\n\0", "\0\n", "\0\0"]) {
+    const path = await directory(t);
+    const journal = await FileJournal.open(path);
+    await journal.begin("a", { key: "k", firstSent: 1 });
+    const [operation] = await readdir(path);
+    const [file] = await readdir(join(path, operation));
+    await appendFile(join(path, operation, file), mark);
+    assert.equal(await journal.alone("a", "k"), false);
+    assert.deepEqual(await journal.begin("a", { key: "k2" }), { entry: { key: "k", firstSent: 1 }, resumed: true });
+  }
 });
 
 test("a minted key is a UUIDv7 that carries the time", () => {

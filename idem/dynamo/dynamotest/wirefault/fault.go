@@ -75,6 +75,28 @@ func drained(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 	return response, errors.Join(err, response.Body.Close())
 }
 
+// Intercept is an answer by something between the caller and DynamoDB, such as a proxy. The request does not happen.
+func Intercept(status int, body string) Fault {
+	return func(r *http.Request, _ http.RoundTripper) (*http.Response, error) {
+		return intercepted(r, status, body), nil
+	}
+}
+
+// InterceptReply lets the request happen, and something in between answers in DynamoDB's stead, such as a proxy that did not wait
+// for the reply.
+func InterceptReply(status int, body string) Fault {
+	return func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if _, err := drained(r, next); err != nil {
+			return nil, err
+		}
+		return intercepted(r, status, body), nil
+	}
+}
+
+func intercepted(r *http.Request, status int, body string) *http.Response {
+	return answered(r, status, http.Header{"Content-Type": {"application/json"}}, []byte(body))
+}
+
 // Hang holds the request until its caller gives up. It does not happen.
 func Hang(r *http.Request, _ http.RoundTripper) (*http.Response, error) {
 	<-r.Context().Done()
@@ -116,10 +138,14 @@ func CancelledAt(item int, reason string) Fault {
 func refused(by refusal.Refusal) Fault {
 	return func(r *http.Request, _ http.RoundTripper) (*http.Response, error) {
 		header, body := by.Reply()
-		return &http.Response{
-			StatusCode: by.Status, Status: http.StatusText(by.Status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-			Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
-		}, nil
+		return answered(r, by.Status, header, body), nil
+	}
+}
+
+func answered(r *http.Request, status int, header http.Header, body []byte) *http.Response {
+	return &http.Response{
+		StatusCode: status, Status: http.StatusText(status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 	}
 }
 

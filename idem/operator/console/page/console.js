@@ -15,9 +15,9 @@
     try {
       const answer = await fetch(location.href, { redirect: "error", cache: "no-store", signal: AbortSignal.timeout(within) });
       if (!answer.ok) throw new Error(answer.status);
-      swap(new DOMParser().parseFromString(await answer.text(), "text/html"));
+      const whole = swap(new DOMParser().parseFromString(await answer.text(), "text/html"));
       failures = 0;
-      say("Live.");
+      say(whole ? "Live." : "Live, but for the part that has the focus: it is as of this time.");
     } catch {
       failures++;
       say("Live updates fail: this page may be out of date.");
@@ -25,10 +25,18 @@
     again();
   }
 
+  // Returns whether everything is as of now. What has the focus is not replaced under a person's hands, and the page stays as of
+  // when that was read.
   function swap(fresh) {
-    for (const old of document.querySelectorAll("[data-live]")) {
+    const parts = [...document.querySelectorAll("[data-live]")];
+    const behind = (old) => {
       const next = fresh.getElementById(old.id);
-      if (!next || next.innerHTML === old.innerHTML || old.contains(document.activeElement)) continue;
+      return next && next.innerHTML !== old.innerHTML && old.contains(document.activeElement);
+    };
+    const whole = !parts.some(behind);
+    for (const old of parts) {
+      const next = fresh.getElementById(old.id);
+      if (!next || next.innerHTML === old.innerHTML || behind(old) || old.id === "as-of" && !whole) continue;
       const folded = next.querySelectorAll("details");
       old.querySelectorAll("details").forEach((d, i) => { if (d.open && folded[i]) folded[i].open = true; });
       const scrolled = old.querySelector(".scroll")?.scrollLeft;
@@ -40,6 +48,7 @@
       document.getElementById("changed").hidden = false;
       fence.classList.add("outdated");
     }
+    return whole;
   }
 
   say("Live.");

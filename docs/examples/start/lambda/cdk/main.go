@@ -17,11 +17,12 @@ import (
 func main() {
 	defer jsii.Close()
 	app := awscdk.NewApp(nil)
-	stack := awscdk.NewStack(app, jsii.String("orders"), nil)
+	emulated := os.Getenv("EMULATED") == "true"
+	stack := awscdk.NewStack(app, jsii.String("orders"), &awscdk.StackProps{Env: idemconstruct.StackEnv(emulated)})
 	orders := idemconstruct.NewApplication(stack, "Idem", idemconstruct.ApplicationProps{
 		Code:       awslambda.Code_FromAsset(jsii.String("build"), nil), // holds the binary, bootstrap
 		AlarmTopic: idemconstruct.NoTopic,                               // in production: the ARN of an SNS topic
-		Emulated:   os.Getenv("EMULATED") == "true",
+		Emulated:   emulated,
 	})
 	orders.NewTable("Orders", schema.Table{Key: "id"}, "ORDERS_TABLE")
 	api := awsapigateway.NewLambdaRestApi(stack, jsii.String("Api"), &awsapigateway.LambdaRestApiProps{

@@ -13,6 +13,7 @@ from email.utils import parsedate_to_datetime
 
 import httpx
 
+from .answer import values
 from .errors import ConfigError, Reason
 from .journal import Journal
 from .key import Syntax
@@ -55,7 +56,7 @@ class Config:
     body_bytes_max: int = 256 << 10
     """Bounds the bodies that are streams, and so kept for another attempt."""
     answer_bytes_max: int = 8 << 20
-    """Bounds an answer's body."""
+    """Bounds an answer's body, as it came and decompressed. A longer one ends in a GaveUpError."""
     now: Callable[[], float] = field(default=time.time, repr=False)
     """The date, in seconds since 1970: for keys, the journal and dates in headers."""
     monotonic: Callable[[], float] = field(default=time.monotonic, repr=False)
@@ -116,8 +117,14 @@ _RETRY_AFTER_MAX = float(2**31)  # what a longer one is read as
 
 def retry_after_of(headers: httpx.Headers, now: float) -> float:
     """Reads Retry-After, seconds or an HTTP date (RFC 9110 section 10.2.3), in seconds from now: 0 where it is absent,
-    malformed or no longer ahead."""
-    value = headers.get("Retry-After", "").strip()
+    malformed or no longer ahead, and the longest one where servers behind one another have each told."""
+    pieces = values(headers, "Retry-After")
+    dates = [f"{day}, {rest}" for day, rest in zip(pieces, pieces[1:])]  # a date has a comma itself
+    return max((_wait(value, now) for value in pieces + dates), default=0.0)
+
+
+def _wait(value: str, now: float) -> float:
+    """Reads one value of Retry-After."""
     if re.fullmatch(r"[0-9]+", value):
         return float(value) if len(value) <= 10 and float(value) < _RETRY_AFTER_MAX else _RETRY_AFTER_MAX
     if not re.match(r"[A-Z][a-z]{2}", value):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 Reason = Literal["canceled", "attempts", "elapsed", "retry_after", "permanent", "refused", "unproven", "unprotected"]
 """Why the client stopped asking. `refused` is a 401 or 403 after an attempt that may have happened; `unproven` is another
@@ -18,6 +18,11 @@ _CODE = re.compile(r"[a-z0-9_.]{1,64}")
 def plain_code(code: object) -> str:
     """The code of a problem (RFC 9457) where it looks like one; errors and logs hold nothing else of an answer's body."""
     return code if isinstance(code, str) and _CODE.fullmatch(code) else ""
+
+
+def _rebuilt(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
+    """An error of the kind, without its initializer. That takes more than `args`: those are what is shown, which the key is not."""
+    return kind.__new__(kind, *args)
 
 
 class IdempotencyError(Exception):
@@ -37,6 +42,9 @@ class IdempotencyError(Exception):
     def key(self) -> str:
         """The key that the request was, or would have been, sent with."""
         return self._key
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), self.args), self.__dict__
 
 
 class MismatchError(IdempotencyError):
@@ -144,3 +152,6 @@ class JournalError(Exception):
     def __init__(self, code: Literal["journal_full", "journal_unreadable"], message: str) -> None:
         super().__init__(f"journal: {message}")
         self.code = code
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), self.args), self.__dict__

@@ -136,8 +136,8 @@ class FileJournal:
     have no "..", which programs read in two ways behind a symbolic link.
 
     Each operation is a directory in the journal's, and its entry is the one file in that, named after the key. So an entry is
-    removed by its key, and a directory that has an entry is neither replaced nor removed. A line break at a file's end says
-    that a second caller has the entry, too."""
+    removed by its key, and a directory that has an entry is neither replaced nor removed. A line break at a file's end, or the
+    zero that a power cut left of it, says that a second caller has the entry, too."""
 
     def __init__(self, directory: str | os.PathLike[str], entries_max: int = ENTRIES_MAX_DEFAULT) -> None:
         self._directory = _absolute(directory)
@@ -328,10 +328,12 @@ def _flush(handle: int) -> None:
 
 def _parse(raw: bytes, operation: str) -> tuple[Entry, bool]:
     """Reads the operation's file: the entry, and whether a second caller has it."""
-    entry = _parse_entry(raw, operation)
+    # A power cut may leave a zero in the mark's place: a file system makes a file longer before it has what is in it.
+    content = raw.rstrip(b"\n\0")
+    entry = _parse_entry(content, operation)
     if entry is None:
         raise JournalError("journal_unreadable", "a file is not the operation's entry")
-    return entry, raw.endswith(b"\n")
+    return entry, len(content) < len(raw)
 
 
 def _parse_entry(raw: bytes, operation: str) -> Entry | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
+import anyio
 import httpcore
 import httpx
 
@@ -96,14 +97,18 @@ class _Operation:
     code: str = ""
     retry_after: float = 0.0
     cause: Exception | None = field(default=None, repr=False)
+    content: bytes = field(default=b"", repr=False)  # the answer's, decompressed
 
     def note(self, reply: Reply) -> Answer | None:
         """Keeps what an attempt came to, and returns its answer if there is one."""
-        self.status, self.code, self.retry_after, self.cause = 0, "", 0.0, None
-        if isinstance(reply, Answer) and reply.content() is None:
-            reply = Lost(httpx.DecodingError("the answer can't be decoded"))
+        self.status, self.code, self.retry_after, self.cause, self.content = 0, "", 0.0, None, b""
         if isinstance(reply, Answer):
-            self.status, self.code = reply.status, reply.problem_code()
+            try:
+                self.content = reply.content(self.config.answer_bytes_max)
+            except (httpx.DecodingError, AnswerTooLongError) as cause:
+                reply = Lost(cause)
+        if isinstance(reply, Answer):
+            self.status, self.code = reply.status, reply.problem_code(self.content)
             self.retry_after = retry_after_of(reply.headers, self.config.now())
             return reply
         assert isinstance(reply, Lost)
@@ -192,7 +197,9 @@ def _pause(op: _Operation) -> Generator[Step, Reply, None]:
     if isinstance(wait, str):
         raise op.gave_up(wait)
     op.tell(logging.INFO, "asking again after %.3f s", wait)
-    yield Pause(wait)
+    reply = yield Pause(wait)
+    if isinstance(reply, Lost):
+        raise op.gave_up("permanent", reply.cause)
 
 
 def _judged(op: _Operation, answer: Answer) -> Generator[Step, Reply, httpx.Response | None]:
@@ -333,9 +340,16 @@ def never_sent(cause: BaseException) -> bool:
     return False
 
 
+_OF_THE_NETWORK = (
+    httpx.HTTPError, OSError, httpcore.NetworkError, httpcore.TimeoutException, httpcore.RemoteProtocolError, httpcore.ProxyError,
+    anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream,
+)
+"""What loses an attempt. Any other exception is what a signal handler raised, such as a worker's at its limit of time, or a mistake."""
+
+
 def permanent(cause: BaseException) -> bool:
-    """Whether asking again can't help."""
-    return never_sent(cause) or isinstance(cause, (AnswerTooLongError, httpx.LocalProtocolError))
+    """Whether asking again can't help, or is not wanted."""
+    return never_sent(cause) or isinstance(cause, httpx.LocalProtocolError) or not isinstance(cause, _OF_THE_NETWORK)
 
 
 _NOT_ASKED = re.compile(r"(content-|idempotency-|if-).*|accept-encoding|expect|prefer|range|transfer-encoding", re.IGNORECASE)
@@ -372,7 +386,10 @@ def follow(config: Config, accepted: httpx.Response) -> Machine:
         # Another 404 may be that of a gateway which does not know the path, while the operation is pending.
         if op.code in ("operation_not_found", "idempotency_key_expired"):
             raise ExpiredError(op.key, op.status)
-        status = status_of(answer) if op.status == 200 else None
+        try:
+            status = status_of(op.content, config.answer_bytes_max) if op.status == 200 else None
+        except AnswerTooLongError as cause:
+            raise op.gave_up("permanent", cause)
         if status is None:
             raise op.gave_up("permanent", ValueError("the Location answers with something else than an operation's status"))
         if status.final is not None:

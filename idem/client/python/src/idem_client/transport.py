@@ -12,9 +12,9 @@ import anyio
 import anyio.to_thread
 import httpx
 
-from .answer import Answer
+from .answer import Answer, bound
 from .config import Config
-from .errors import AnswerTooLongError, KeyRefusedError
+from .errors import KeyRefusedError
 from .journal import Journal
 from .machine import KEY, OPERATION, STORED, WITHOUT_KEY, Alone, Ask, Begin, Lost, Machine, Pause, Reply, consult, declared, entry_of, follow, land, refused_body, send, too_long
 
@@ -111,7 +111,8 @@ class IdempotencyTransport(httpx.BaseTransport):
     """For `httpx.Client(transport=...)`. Safe for use by several threads."""
 
     def __init__(self, config: Config | None = None, base: httpx.BaseTransport | None = None, *, pause: Callable[[float], None] = time.sleep) -> None:
-        """`base` makes the requests, and must not repeat them by itself. Default: httpx.HTTPTransport()."""
+        """`base` makes the requests, and must not repeat them by itself. What it loses it says by an error of httpx or an OSError;
+        any other one ends the call. Default: httpx.HTTPTransport()."""
         self._config = config or Config()
         self._base = base or httpx.HTTPTransport()
         self._pause = pause
@@ -163,12 +164,12 @@ class IdempotencyTransport(httpx.BaseTransport):
             except StopIteration as end:
                 response: httpx.Response = end.value
                 return response
-            if isinstance(step, Pause):
-                self._pause(step.seconds)
-                reply = None
-                continue
             try:
-                reply = self._ask(step) if isinstance(step, Ask) else self._consult(step)
+                if isinstance(step, Pause):
+                    self._pause(step.seconds)
+                    reply = None
+                else:
+                    reply = self._ask(step) if isinstance(step, Ask) else self._consult(step)
             except Exception as cause:  # whatever it is: what was sent may have happened
                 reply = Lost(cause)
 
@@ -192,8 +193,7 @@ class IdempotencyTransport(httpx.BaseTransport):
                 assert isinstance(response.stream, httpx.SyncByteStream)
                 for chunk in response.stream:
                     body += chunk
-                    if len(body) > self._config.answer_bytes_max:
-                        raise AnswerTooLongError(f"the answer has more than {self._config.answer_bytes_max} bytes")
+                    bound(body, self._config.answer_bytes_max)
                     attempt.left()
             return Answer(response.status_code, response.headers, bytes(body), response.extensions)
         except Exception as cause:
@@ -221,7 +221,8 @@ class AsyncIdempotencyTransport(httpx.AsyncBaseTransport):
     def __init__(
         self, config: Config | None = None, base: httpx.AsyncBaseTransport | None = None, *, pause: Callable[[float], Awaitable[None]] = anyio.sleep
     ) -> None:
-        """`base` makes the requests, and must not repeat them by itself. Default: httpx.AsyncHTTPTransport()."""
+        """`base` makes the requests, and must not repeat them by itself. What it loses it says by an error of httpx or an OSError;
+        any other one ends the call. Default: httpx.AsyncHTTPTransport()."""
         self._config = config or Config()
         self._base = base or httpx.AsyncHTTPTransport()
         self._pause = pause
@@ -265,12 +266,12 @@ class AsyncIdempotencyTransport(httpx.AsyncBaseTransport):
             except StopIteration as end:
                 response: httpx.Response = end.value
                 return response
-            if isinstance(step, Pause):
-                await self._pause(step.seconds)
-                reply = None
-                continue
             try:
-                reply = await self._ask(step) if isinstance(step, Ask) else await self._consult(step)
+                if isinstance(step, Pause):
+                    await self._pause(step.seconds)
+                    reply = None
+                else:
+                    reply = await self._ask(step) if isinstance(step, Ask) else await self._consult(step)
             except Exception as cause:  # whatever it is: what was sent may have happened
                 reply = Lost(cause)
 
@@ -295,8 +296,7 @@ class AsyncIdempotencyTransport(httpx.AsyncBaseTransport):
                     assert isinstance(response.stream, httpx.AsyncByteStream)
                     async for chunk in response.stream:
                         body += chunk
-                        if len(body) > self._config.answer_bytes_max:
-                            raise AnswerTooLongError(f"the answer has more than {self._config.answer_bytes_max} bytes")
+                        bound(body, self._config.answer_bytes_max)
             return Answer(response.status_code, response.headers, bytes(body), response.extensions)
         except Exception as cause:
             return _lost(cause, response)
