@@ -70,6 +70,9 @@ type Result struct {
 	Outcome string `json:"outcome"`
 	// DryRun says that nothing was changed, because only a look was asked for.
 	DryRun bool `json:"dry_run,omitempty"`
+	// Unsettled says of a dry run that evidence can't be settled as it is: the change itself keeps it on the message, and is [ErrUnsettled].
+	// Outcome says what becomes of the message, and why.
+	Unsettled bool `json:"unsettled,omitempty"`
 	// Entry is the id of the audit entry; none of a dry run.
 	Entry string `json:"entry,omitempty"`
 }
@@ -97,9 +100,9 @@ const AuditWithin = 10 * time.Second
 type action struct {
 	name, subject, tenant string
 	// would is what a dry run says; rehearse, where it is not nil, says it once judge has refused nothing, and refuses what the change itself
-	// would not admit.
+	// would not admit. unsettled is as in [Result].
 	would    string
-	rehearse func(context.Context) (would string, err error)
+	rehearse func(context.Context) (would string, unsettled bool, err error)
 	// judge says whether what the actor saw is there; nil where that is not asked.
 	judge func(context.Context) error
 	act   func(context.Context) (outcome string, err error)
@@ -115,7 +118,7 @@ func (c *Clerk) carry(ctx context.Context, ch Change, a action) (Result, error) 
 		result.State, result.Outcome = EntryIntended, a.would
 		err := a.judged(ctx)
 		if err == nil && a.rehearse != nil {
-			result.Outcome, err = a.rehearse(ctx)
+			result.Outcome, result.Unsettled, err = a.rehearse(ctx)
 		}
 		return result, err
 	}

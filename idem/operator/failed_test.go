@@ -56,6 +56,30 @@ func TestASweepThatFailsIsNotDone(t *testing.T) {
 	}
 }
 
+// One row of another release fails each sweep. The error says that it is only that: nothing that is in the log can be removed.
+func TestASweepThatComesToAnotherReleasesRowsSaysSo(t *testing.T) {
+	w := newWorld(t)
+	other := w.message("acme", func(m *storage.Message) { m.Topic = "other.topic" })
+	w.message("bolt", func(*storage.Message) {})
+	w.now = noon.Add(time.Hour)
+	result, err := w.desk.Sweep(t.Context(), because(""))
+	var swept *operator.SweepError
+	if !errors.As(err, &swept) || !swept.OfOtherRelease() || swept.Report.Messages.Offered != 1 || !strings.Contains(err.Error(), "came to 1 that another release wrote") ||
+		!strings.Contains(err.Error(), "messages other release: 1") {
+		t.Errorf("%+v, %v", result, err)
+	}
+	w.failed(result, err, err)
+	if got := w.stateOf(other.ID); got != storage.MessagePending {
+		t.Errorf("it is %s", got)
+	}
+	w.cfg.WakeUps = refusing{}
+	desk, err := operator.New(w.cfg)
+	w.ok(err)
+	if _, err = desk.Sweep(t.Context(), because("")); !errors.As(err, &swept) || swept.OfOtherRelease() || !strings.Contains(err.Error(), "2 of what") {
+		t.Errorf("beside trouble: %v", err)
+	}
+}
+
 // A question that decides nothing, or that leaves the message dead, is not done either: who asked may be a program.
 func TestAQuestionThatDecidesNothingIsNotDone(t *testing.T) {
 	unclear, declined := outbox.Unclear{Cause: errors.New("down")}, outbox.Found{Outcome: outbox.Declined{}}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -27,15 +28,12 @@ func (d *Desk) Resolve(ctx context.Context, id idem.MessageID, evidence outbox.O
 		}
 		return evidence.Name(), err
 	}
-	would := func(_ context.Context, m storage.Message, _ string) (string, error) {
-		return wouldResolve(m, evidence), nil
-	}
-	return d.onMessage(ctx, "resolve", id, ch, messageChange{d.settler, settle, would})
+	return d.onMessage(ctx, "resolve", id, ch, messageChange{d.settler, settle, wouldResolve})
 }
 
 // wouldResolve says what evidence makes of a message.
-func wouldResolve(m storage.Message, evidence outbox.Outcome) string {
-	settle := "settle it as " + evidence.Name()
+func wouldResolve(m storage.Message, does outbox.Rehearsed) string {
+	settle := "settle it as " + string(does.State) + follows(", and send", does)
 	switch {
 	case !m.Sealed:
 		return settle
@@ -43,6 +41,18 @@ func wouldResolve(m storage.Message, evidence outbox.Outcome) string {
 		return settle + ". Nobody can open it any more, so the application writes nothing"
 	}
 	return settle + ". Nobody can open it any more, so the application writes nothing, and the operation fails unless it has its answer"
+}
+
+// follows says that a change sends another message, after the words that lead to it; nothing where it sends none. That message moves money as
+// any other does.
+func follows(leads string, does outbox.Rehearsed) string {
+	switch {
+	case does.Next == "":
+		return ""
+	case does.Undoes:
+		return leads + " a message that undoes earlier steps: a worker calls the provider for it"
+	}
+	return leads + " its next message: a worker calls the provider for it"
 }
 
 // Close cancels a message of which nothing happened. Its operation fails, or first undoes what earlier messages did; one that has its
@@ -59,7 +69,7 @@ func (d *Desk) Close(ctx context.Context, id idem.MessageID, ch Change) (Result,
 		}
 		return string(storage.MessageCancelled), by.Close(ctx, id, seen)
 	}
-	return d.onMessage(ctx, "close", id, ch, messageChange{d.closer, cancel, d.wouldClose})
+	return d.onMessage(ctx, "close", id, ch, messageChange{d.closer, cancel, wouldClose})
 }
 
 // answerKnown refuses to end, or to start anew, a message whose record may have been lost: nobody knows whether its operation has its answer.
@@ -85,19 +95,16 @@ func (d *Desk) answerKnown(ctx context.Context, m storage.Message, r *storage.Re
 }
 
 // wouldClose says what closing a message does to its operation.
-func (d *Desk) wouldClose(ctx context.Context, m storage.Message, _ string) (string, error) {
-	r, err := d.record(ctx, m.OperationID)
+func wouldClose(m storage.Message, does outbox.Rehearsed) string {
 	switch {
-	case err != nil:
-		return "", err
-	case m.Detached || r == nil || r.State.Final():
-		return "cancel it, and leave its operation as it is", nil
+	case does.Next != "":
+		return "cancel it" + follows(", and send", does) + ". Its operation fails once that has ended"
+	case !does.Ends:
+		return "cancel it, and leave its operation as it is"
 	case m.Undoes:
-		return "cancel it; its operation fails, and what it was to undo stands", nil
-	case m.Index > 1:
-		return "cancel it; its operation fails, or first undoes earlier steps if its topic says so", nil
+		return "cancel it; its operation fails, and what it was to undo stands"
 	}
-	return "cancel it; its operation fails", nil
+	return "cancel it; its operation fails"
 }
 
 // Redrive starts a dead message anew, or settles what it keeps. A dead message whose record may have been lost is [ErrRefused]: both demand
@@ -113,19 +120,23 @@ func (d *Desk) Redrive(ctx context.Context, id idem.MessageID, ch Change) (Resul
 		}
 		return string(state), err
 	}
-	return d.onMessage(ctx, "redrive", id, ch, messageChange{d.operator, start, wouldRedrive})
+	return d.onMessage(ctx, "redrive", id, ch, messageChange{d.operator, start, d.wouldRedrive})
 }
 
 // wouldRedrive says what a redrive does, by what the message becomes.
-func wouldRedrive(_ context.Context, _ storage.Message, becomes string) (string, error) {
-	switch state := storage.MessageState(becomes); state {
-	case storage.MessagePending:
-		return "start it anew: a worker calls the provider, under the same key", nil
-	case storage.MessageUnknown:
-		return "make it unknown: a call is open, so that the provider is asked first", nil
-	default:
-		return "settle what it keeps: it is " + becomes + " then, and nobody is called", nil
+func (d *Desk) wouldRedrive(m storage.Message, does outbox.Rehearsed) string {
+	rules, _ := d.cfg.Topics.Protocol(m.Topic) // one that is not registered was refused
+	switch {
+	case does.State == storage.MessagePending:
+		return "start it anew: a worker calls the provider, under the same key"
+	case does.State == storage.MessageUnknown && rules.Probed:
+		return "make it unknown: a call is open, so that the provider is asked first"
+	case does.State == storage.MessageUnknown:
+		return "make it unknown: a call is open, and its topic can't ask the provider: a webhook or an operator must decide"
+	case does.Next != "":
+		return "settle what it keeps: it is " + string(does.State) + " then" + follows(", and sends", does)
 	}
+	return "settle what it keeps: it is " + string(does.State) + " then, and nobody is called"
 }
 
 // redrivable refuses to redrive a dead message whose record may have been lost. One that is evidenced is settled by every sweep.
@@ -145,23 +156,36 @@ type messageChange struct {
 	by *outbox.Operator
 	// make makes the change, by the operator or by its rehearsal, and says what the message becomes.
 	make func(ctx context.Context, by *outbox.Operator, m storage.Message, seen outbox.Seen) (becomes string, err error)
-	// would says what the change does, by what the message becomes.
-	would func(ctx context.Context, m storage.Message, becomes string) (string, error)
+	// would says what the change does.
+	would func(m storage.Message, does outbox.Rehearsed) string
 }
 
-// WouldKeep is the outcome of a dry run with evidence that can't be settled: the change itself is [ErrUnsettled].
-const WouldKeep = "keep the evidence on the message, and settle nothing: it can't be settled as it is"
-
 // rehearse makes the change without writing anything, and says what it would do.
-func (d *Desk) rehearse(ctx context.Context, of messageChange, m storage.Message, seen outbox.Seen) (string, error) {
-	becomes, err := of.make(ctx, of.by.Rehearsal(d.record), m, seen)
+func (d *Desk) rehearse(ctx context.Context, of messageChange, m storage.Message, seen outbox.Seen) (would string, unsettled bool, err error) {
+	var does outbox.Rehearsed
+	by := of.by.Rehearsal(d.record, func(did outbox.Rehearsed) { does = did })
+	_, err = of.make(ctx, by, m, seen)
 	switch {
-	case errors.Is(err, ErrUnsettled):
-		return WouldKeep, nil
+	case errors.Is(err, ErrUnsettled) && does.Unsettled != nil:
+		return unsettledWould(m, does), true, nil
 	case err != nil:
-		return "", err
+		return "", false, err
 	}
-	return of.would(ctx, m, becomes)
+	return of.would(m, does), false, nil
+}
+
+// unsettledWould is what a dry run says of evidence that can't be settled: the change itself is [ErrUnsettled].
+func unsettledWould(m storage.Message, does outbox.Rehearsed) string {
+	verb := "becomes"
+	if does.State == m.State {
+		verb = "stays"
+	}
+	then := ", and an alarm rings"
+	if does.State == storage.MessageEvidenced {
+		then = ", and the sweep settles it later"
+	}
+	return fmt.Sprintf("keep the evidence on the message, and settle nothing: it %s %s%s. The cause: %s",
+		verb, does.State, then, strings.TrimPrefix(does.Unsettled.Error(), "outbox: "))
 }
 
 // onMessage changes a message that is as the actor saw it.
@@ -183,7 +207,7 @@ func (d *Desk) onMessage(ctx context.Context, name string, id idem.MessageID, ch
 			}
 			return nil
 		},
-		rehearse: func(ctx context.Context) (string, error) { return d.rehearse(ctx, of, m, seen()) },
+		rehearse: func(ctx context.Context) (string, bool, error) { return d.rehearse(ctx, of, m, seen()) },
 		act:      func(ctx context.Context) (string, error) { return of.make(ctx, of.by, m, seen()) },
 	})
 }

@@ -805,6 +805,7 @@ func TestDryRunOfCloseIsTrueOfChains(t *testing.T) {
 	}
 	undoing := func(m *storage.Message) { dead(m); m.Undoes = true }
 	detached := func(m *storage.Message) { dead(m); m.Detached = true }
+	payout := func(m *storage.Message) { dead(m); m.Topic = payoutsName }
 	const fails = "cancel it; its operation fails"
 	for name, chain := range map[string]struct {
 		before []func(*storage.Message)
@@ -813,7 +814,8 @@ func TestDryRunOfCloseIsTrueOfChains(t *testing.T) {
 		record storage.State
 	}{
 		"the first message":     {nil, dead, fails, storage.StateFailed},
-		"a later message":       {[]func(*storage.Message){delivered}, dead, fails + ", or first undoes earlier steps if its topic says so", storage.StateFailed},
+		"a later message":       {[]func(*storage.Message){delivered}, dead, fails, storage.StateFailed},
+		"one that is undone":    {[]func(*storage.Message){delivered}, payout, "cancel it, and send a message that undoes earlier steps: a worker calls the provider for it. Its operation fails once that has ended", storage.StatePending},
 		"one that undoes":       {[]func(*storage.Message){delivered}, undoing, fails + ", and what it was to undo stands", storage.StateFailed},
 		"one of no operation's": {nil, detached, "cancel it, and leave its operation as it is", storage.StatePending},
 	} {

@@ -140,8 +140,11 @@ func (d *Desk) onRecord(ctx context.Context, name string, id idem.OperationID, c
 			}
 			return nil
 		},
-		rehearse: func(ctx context.Context) (string, error) { return of.would(ctx, r) },
-		act:      func(ctx context.Context) (string, error) { return of.act(ctx, r) },
+		rehearse: func(ctx context.Context) (string, bool, error) {
+			would, err := of.would(ctx, r)
+			return would, false, err
+		},
+		act: func(ctx context.Context) (string, error) { return of.act(ctx, r) },
 	})
 }
 

@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +30,14 @@ func (w *world) rehearsed(do func(operator.Change) (operator.Result, error), see
 	return would, made, err
 }
 
+// hasNext says whether a message follows.
+func (w *world) hasNext(m storage.Message) bool {
+	w.Helper()
+	next, err := w.store.Message(w.Context(), m.OperationID.Message(m.Index+1))
+	w.ok(err)
+	return next != nil
+}
+
 func open(m *storage.Message) { dead(m) }
 func closed(m *storage.Message) {
 	dead(m)
@@ -36,6 +45,7 @@ func closed(m *storage.Message) {
 }
 func detached(m *storage.Message)  { m.Detached = true }
 func undoing(m *storage.Message)   { m.Undoes = true }
+func payout(m *storage.Message)    { m.Topic = payoutsName }
 func keyless(m *storage.Message)   { m.Topic, m.Epoch = keylessName, 2 }
 func sealed(m *storage.Message)    { m.Sealed = true }
 func evidenced(m *storage.Message) { unknown(m); m.State = storage.MessageEvidenced }
@@ -64,7 +74,8 @@ func both(changes ...func(*storage.Message)) func(*storage.Message) {
 // moves money can't be taken back.
 func TestADryRunIsTrueOfEachMessage(t *testing.T) {
 	const anew, asked, settles = "start it anew: a worker calls the provider, under the same key", "make it unknown: a call is open, so that the provider is asked first", "settle what it keeps: it is "
-	const unsettled = "keep the evidence on the message, and settle nothing: it can't be settled as it is"
+	const unsettled, answered = "keep the evidence on the message, and settle nothing: it ", " dead, and an alarm rings. The cause: its record, or a message behind it, does not admit it"
+	const sends = " then, and sends its next message: a worker calls the provider for it"
 	for name, c := range map[string]struct {
 		message func(*storage.Message)
 		after   time.Duration
@@ -79,21 +90,27 @@ func TestADryRunIsTrueOfEachMessage(t *testing.T) {
 		"unknown, with its answer":        {unknown, time.Hour, true, ""},
 		"unknown, and sealed":             {both(unknown, sealed), time.Hour, false, ""},
 		"dead, a call is open":            {open, time.Hour, false, asked},
+		"dead, open, and nobody to ask":   {both(open, keyless), time.Hour, false, "make it unknown: a call is open, and its topic can't ask the provider: a webhook or an operator must decide"},
+		"dead, a payout keeps delivered":  {both(open, payout, keepsDelivered), time.Hour, false, settles + "delivered" + sends},
+		"dead, a payout keeps declined":   {both(open, payout, keepsDeclined), time.Hour, false, settles + "declined then, and nobody is called"},
+		"evidenced, of a payout":          {both(evidenced, payout, keepsDelivered), time.Hour, false, settles + "delivered" + sends},
+		"unknown, of a payout":            {both(unknown, payout), time.Hour, false, ""},
+		"unknown, and undoes":             {both(unknown, undoing), time.Hour, false, ""},
 		"dead, no call is open":           {closed, time.Hour, false, anew},
 		"dead, with its answer":           {closed, time.Hour, true, ""},
 		"dead, and open with its answer":  {open, time.Hour, true, ""},
 		"dead, keeps delivered":           {both(open, keepsDelivered), time.Hour, false, settles + "delivered then, and nobody is called"},
-		"dead, keeps delivered, answered": {both(open, keepsDelivered), time.Hour, true, unsettled},
+		"dead, keeps delivered, answered": {both(open, keepsDelivered), time.Hour, true, unsettled + "stays" + answered},
 		"dead, keeps declined":            {both(open, keepsDeclined), time.Hour, false, settles + "declined then, and nobody is called"},
 		"dead, keeps a doubted decline":   {both(open, keyless, keepsDeclined), time.Hour, false, ""},
 		"dead, keeps both":                {both(open, keepsDelivered, keepsDeclined), time.Hour, false, settles + "delivered then, and nobody is called"},
-		"dead, undoes, keeps declined":    {both(open, undoing, keepsDeclined), time.Hour, false, unsettled},
+		"dead, undoes, keeps declined":    {both(open, undoing, keepsDeclined), time.Hour, false, unsettled + "stays dead, and an alarm rings. The cause: the message undoes an earlier step, and a decline leaves that step standing"},
 		"dead, detached":                  {both(open, detached), time.Hour, true, asked},
 		"dead, detached, given up":        {both(closed, detached), time.Hour, true, anew},
 		"dead, detached, keeps delivered": {both(open, detached, keepsDelivered), time.Hour, true, settles + "delivered then, and nobody is called"},
 		"dead, and sealed":                {both(open, sealed), time.Hour, false, ""},
 		"evidenced":                       {both(evidenced, keepsDelivered), time.Hour, false, settles + "delivered then, and nobody is called"},
-		"evidenced, answered":             {both(evidenced, keepsDelivered), time.Hour, true, unsettled},
+		"evidenced, answered":             {both(evidenced, keepsDelivered), time.Hour, true, unsettled + "becomes" + answered},
 		"delivered":                       {ended(storage.MessageDelivered), time.Hour, true, ""},
 		"declined":                        {ended(storage.MessageDeclined), time.Hour, true, ""},
 		"cancelled":                       {ended(storage.MessageCancelled), time.Hour, true, ""},
@@ -124,9 +141,45 @@ func TestADryRunIsTrueOfEachMessage(t *testing.T) {
 				if change == "redrive" && would.Outcome != c.redrive {
 					t.Errorf("redrive: %q, want %q; it made %+v, %v", would.Outcome, c.redrive, made, err)
 				}
-				if settled := errors.Is(err, operator.ErrUnsettled); settled != (would.Outcome == unsettled) {
-					t.Errorf("%s: %q; it made %+v, %v", change, would.Outcome, made, err)
+				if kept := errors.Is(err, operator.ErrUnsettled); kept != would.Unsettled || kept != strings.HasPrefix(would.Outcome, unsettled) ||
+					kept && !strings.Contains(would.Outcome, string(w.stateOf(m.ID))+", and") {
+					t.Errorf("%s: %+v; it made %+v, %v", change, would, made, err)
 				}
+				calls := strings.Contains(would.Outcome, "a worker calls the provider")
+				if woken := len(w.queue.Take()) > 0 || w.hasNext(m); calls != woken {
+					t.Errorf("%s: %q; somebody is to call the provider: %v", change, would.Outcome, woken)
+				}
+			}
+		})
+	}
+}
+
+// A dry run says that a later message is undone, whichever change undoes it: what is sent then moves money.
+func TestADryRunTellsOfWhatUndoesEarlierSteps(t *testing.T) {
+	const undoes = " a message that undoes earlier steps: a worker calls the provider for it"
+	first := both(ended(storage.MessageDelivered), payout, func(m *storage.Message) { m.FirstClaimedAt, m.LastOutcome = noon, "delivered" })
+	for name, c := range map[string]struct {
+		second func(*storage.Message)
+		change func(*world, idem.MessageID, operator.Change) (operator.Result, error)
+		would  string
+	}{
+		"a redrive of a kept decline": {both(open, payout, keepsDeclined), func(w *world, id idem.MessageID, ch operator.Change) (operator.Result, error) {
+			return w.desk.Redrive(t.Context(), id, ch)
+		}, "settle what it keeps: it is declined then, and sends" + undoes},
+		"a decline": {both(unknown, payout), func(w *world, id idem.MessageID, ch operator.Change) (operator.Result, error) {
+			return w.desk.Resolve(t.Context(), id, outbox.Declined{Reference: "no"}, ch)
+		}, "settle it as declined, and send" + undoes},
+		"a close": {both(unknown, payout), func(w *world, id idem.MessageID, ch operator.Change) (operator.Result, error) {
+			return w.desk.Close(t.Context(), id, ch)
+		}, "cancel it, and send" + undoes + ". Its operation fails once that has ended"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			m := w.messages("acme", first, c.second)[1]
+			w.now = noon.Add(time.Hour)
+			would, made, err := w.rehearsed(func(ch operator.Change) (operator.Result, error) { return c.change(w, m.ID, ch) }, operator.SeenMessage(m, time.Time{}))
+			if err != nil || would.Outcome != c.would || !w.hasNext(m) {
+				t.Errorf("%q, want %q; it made %+v, %v", would.Outcome, c.would, made, err)
 			}
 		})
 	}

@@ -18,9 +18,20 @@ type SweepError struct {
 	Report outbox.Report
 }
 
+func (e *SweepError) failed() int { return e.Report.Messages.Errors + e.Report.Records.Errors }
+
+// OfOtherRelease says that all that failed was written by another release, which can deal with it.
+func (e *SweepError) OfOtherRelease() bool {
+	failed := e.failed()
+	return failed > 0 && e.Report.Messages.OtherRelease+e.Report.Records.OtherRelease == failed
+}
+
 // Error implements error.
 func (e *SweepError) Error() string {
-	failed := e.Report.Messages.Errors + e.Report.Records.Errors
+	failed := e.failed()
+	if e.OfOtherRelease() {
+		return fmt.Sprintf("operator: the sweep came to %d that another release wrote, and left them as they are. In all: %s", failed, InWords(asOutcome(e.Report)))
+	}
 	return fmt.Sprintf("operator: %d of what the sweep came to could not be listed or dealt with; the log has each error. In all: %s", failed, InWords(asOutcome(e.Report)))
 }
 
@@ -62,7 +73,7 @@ func InWords(outcome string) string {
 		for _, did := range slices.Sorted(maps.Keys(counts[what])) {
 			switch n := counts[what][did].(type) {
 			case float64:
-				words = append(words, fmt.Sprintf("%s %s: %d", what, did, int(n)))
+				words = append(words, fmt.Sprintf("%s %s: %d", what, strings.ReplaceAll(did, "_", " "), int(n)))
 			case bool: // of unfinished
 				words = append(words, "more "+what+" are due")
 			default:

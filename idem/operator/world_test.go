@@ -20,8 +20,9 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// charges honour keys; of the others each attempt is executed, and can be asked about or not.
-const topicName, probedName, keylessName = "payments.charges", "payments.old", "payments.oldest"
+// charges honour keys; of the old ones each attempt is executed, and can be asked about or not. Of a payout there are two, and a third one that
+// undoes the first.
+const topicName, probedName, keylessName, payoutsName = "payments.charges", "payments.old", "payments.oldest", "payments.payouts"
 
 // auditLog is an audit log in memory that fails on request.
 type auditLog struct {
@@ -107,7 +108,9 @@ func newWorld(t *testing.T) *world {
 	probed.Name, probed.Keys = probedName, outbox.Keys{}
 	keyless := probed
 	keyless.Name, keyless.Probe = keylessName, nil
-	topics, err := outbox.NewTopics(outbox.Config{Now: clock, Random: w.mint.Random}, charges, probed, keyless)
+	payouts := charges
+	payouts.Name, payouts.Settle = payoutsName, settlePayout
+	topics, err := outbox.NewTopics(outbox.Config{Now: clock, Random: w.mint.Random}, charges, probed, keyless, payouts)
 	w.ok(err)
 	w.cfg = operator.Config{
 		Store: w.store, Engine: w.engine, Topics: topics, WakeUps: w.queue, DeadLetters: w.queue, Audit: w.audit,
@@ -126,6 +129,20 @@ func newWorld(t *testing.T) *world {
 	w.desk, err = operator.New(w.cfg)
 	w.ok(err)
 	return w
+}
+
+// settlePayout goes on with what follows a delivered first message, and undoes that where the second one was not.
+func settlePayout(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
+	_, delivered := o.(outbox.Delivered)
+	next := &outbox.Next{Topic: payoutsName, Payload: []byte("{}")}
+	switch {
+	case m.Index == 1 && delivered:
+		return outbox.Settlement{Next: next}, nil
+	case m.Index == 2 && !delivered:
+		next.Undoes = true
+		return outbox.Settlement{Next: next}, nil
+	}
+	return outbox.Settlement{Response: idem.Response{Status: 200}}, nil
 }
 
 func (w *world) ok(err error) {

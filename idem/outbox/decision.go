@@ -2,7 +2,9 @@ package outbox
 
 import (
 	"context"
+	"errors"
 
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -149,6 +151,8 @@ type Counts struct {
 	Skipped int `json:"skipped,omitempty"`
 	// Errors counts messages, records and listings that failed; each error is in the log.
 	Errors int `json:"errors,omitempty"`
+	// OtherRelease counts those of the Errors whose row another release wrote, and can deal with. They stay as they are.
+	OtherRelease int `json:"other_release,omitempty"`
 	// Unfinished says that the run reached its bound or its deadline; the next run continues there.
 	Unfinished bool `json:"unfinished,omitempty"`
 }
@@ -167,7 +171,16 @@ func (c *Counts) add(d Counts) {
 	c.Reminded += d.Reminded
 	c.Skipped += d.Skipped
 	c.Errors += d.Errors
+	c.OtherRelease += d.OtherRelease
 	c.Unfinished = c.Unfinished || d.Unfinished
+}
+
+// fail counts an error.
+func (c *Counts) fail(err error) {
+	c.Errors++
+	if errors.As(err, new(*TopicError)) || errors.As(err, new(*UnreadableError)) || errors.As(err, new(*idem.UnreadableError)) {
+		c.OtherRelease++
+	}
 }
 
 func (c *Counts) count(decision Decision) {

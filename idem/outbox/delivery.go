@@ -56,8 +56,8 @@ type delivery struct {
 	front front.Bound
 	// closing, where set, ends when the process takes up no more: then nothing is claimed.
 	closing <-chan struct{}
-	// rehearsing, where set, reads the record; nothing is written, and nobody is told.
-	rehearsing func(context.Context, idem.OperationID) (*storage.Record, error)
+	// rehearsing, where set, says that nothing is written, and that no log and no queue is told.
+	rehearsing *rehearsal
 	// cause is why the last call to the store, or the topic's Settle, failed; called that the provider was called.
 	cause  error
 	called bool

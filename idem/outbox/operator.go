@@ -19,8 +19,8 @@ import (
 // [Runner.ReconcileMessage].
 type Operator struct {
 	*desk
-	// record, where set, says that changes are rehearsed: see [Operator.Rehearsal].
-	record func(context.Context, idem.OperationID) (*storage.Record, error)
+	// rehearsal, where set, says that changes are rehearsed: see [Operator.Rehearsal].
+	rehearsal *rehearsal
 }
 
 // NewOperator returns an operator, or an [*idem.ConfigError] for an argument that is nil.
@@ -164,7 +164,7 @@ func (o *Operator) change(errand protocol.MessageErrand, id idem.MessageID, seen
 	}
 	x, err := o.newDelivery(errand, id)
 	if err == nil {
-		x.rehearsing = o.record
+		x.rehearsing = o.rehearsal
 		x.machine.Seen, x.machine.SeenLost = translation.IDOf(seen.Revision), translation.InstantOf(seen.Lost)
 	}
 	return x, err

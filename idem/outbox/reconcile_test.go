@@ -64,7 +64,7 @@ func TestReconcileJudgesEachFinding(t *testing.T) {
 		"nobody to ask":    {topic: func(topic *outbox.Topic) { topic.Probe = nil }, want: outbox.Counts{Unasked: 1}, state: storage.MessageUnknown, record: storage.StatePending, status: 202},
 		"not due":          {change: func(m *storage.Message) { m.SweepAt = noon.Add(time.Hour) }, state: storage.MessageUnknown, record: storage.StatePending, status: 202},
 		"not unknown":      {change: func(m *storage.Message) { m.State = storage.MessageDead }, state: storage.MessageDead, record: storage.StatePending, status: 202},
-		"another release":  {change: func(m *storage.Message) { m.Topic = "other.topic" }, want: outbox.Counts{Errors: 1}, state: storage.MessageUnknown, record: storage.StatePending, status: 202},
+		"another release":  {change: func(m *storage.Message) { m.Topic = "other.topic" }, want: outbox.Counts{Errors: 1, OtherRelease: 1}, state: storage.MessageUnknown, record: storage.StatePending, status: 202},
 		"sealed for ever":  {change: func(m *storage.Message) { m.Sealed = true }, want: outbox.Counts{Dead: 1}, state: storage.MessageDead, record: storage.StatePending, status: 202},
 		"found, no settle": {charged: true, topic: unsettling, want: outbox.Counts{Dead: 1}, state: storage.MessageDead, record: storage.StatePending, status: 202},
 	} {
@@ -96,7 +96,7 @@ func TestReconcileJudgesEachFinding(t *testing.T) {
 			if got := w.logged("outbox.dead"); got != c.want.Dead {
 				t.Errorf("%d alarms of dead messages, want %d", got, c.want.Dead)
 			}
-			if again := (outbox.Counts{Errors: c.want.Errors}); c.want != again {
+			if again := (outbox.Counts{Errors: c.want.Errors, OtherRelease: c.want.OtherRelease}); c.want != again {
 				w.reconciled(again)
 			}
 		})
@@ -330,7 +330,7 @@ func TestReconcileGoesOnWhereItStopped(t *testing.T) {
 	}
 	w.clock.Add(time.Hour)
 	for run := range 3 {
-		if got, err := w.reconcile(t.Context()); err != nil || got != (outbox.Counts{Errors: 5, Unfinished: true}) {
+		if got, err := w.reconcile(t.Context()); err != nil || got != (outbox.Counts{Errors: 5, OtherRelease: 5, Unfinished: true}) {
 			t.Errorf("run %d: %+v, %v", run, got, err)
 		}
 	}

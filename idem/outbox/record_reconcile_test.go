@@ -426,7 +426,7 @@ func TestARecordThatCantBeJudgedIsAnAlarm(t *testing.T) {
 			r := w.parked("k", later)
 			probe := &asked{finding: executed201}
 			for run := range 2 {
-				w.reconciled(w.runner(probe.probe), outbox.Counts{Errors: 1})
+				w.reconciled(w.runner(probe.probe), outbox.Counts{Errors: 1, OtherRelease: 1})
 				w.toldUnreadable(r, run+1)
 			}
 			w.leftAlone(r)
@@ -437,7 +437,7 @@ func TestARecordThatCantBeJudgedIsAnAlarm(t *testing.T) {
 		bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
 			r := w.reserved("k", later)
 			time.Sleep(lease + skew)
-			w.swept(w.runner(nil), outbox.Counts{Errors: 1})
+			w.swept(w.runner(nil), outbox.Counts{Errors: 1, OtherRelease: 1})
 			w.toldUnreadable(r, 1)
 			w.leftAlone(r)
 		})

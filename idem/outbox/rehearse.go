@@ -11,13 +11,34 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
+// Rehearsed is what a rehearsed change would make.
+type Rehearsed struct {
+	// State is what the message becomes.
+	State storage.MessageState
+	// Next is the message that is written behind it: a worker calls the provider for that one. Empty where there is none. Undoes says that
+	// it undoes earlier steps.
+	Next   idem.MessageID
+	Undoes bool
+	// Ends says that the operation gets its final answer.
+	Ends bool
+	// Unsettled is why evidence would be kept on the message, and not be settled; nil where it is settled, or where there is none.
+	Unsettled error
+}
+
+// rehearsal is what an operator who writes nothing reads the record with, and tells what would be written.
+type rehearsal struct {
+	record func(context.Context, idem.OperationID) (*storage.Record, error)
+	made   func(Rehearsed)
+}
+
 // Rehearsal returns an operator who writes nothing, and tells nobody. The same machine judges the same rows as of a change, and asks the topic
 // what it means; its first write that the rows would admit counts as made. So what is refused is refused, and what is returned is what the
 // change would return, unless somebody writes a row before it. Only the store knows whether it would take what the application writes.
 //
-// record returns the record of an operation; nil where there is none of this incarnation.
-func (o *Operator) Rehearsal(record func(ctx context.Context, id idem.OperationID) (*storage.Record, error)) *Operator {
-	return &Operator{desk: o.desk, record: record}
+// record returns the record of an operation; nil where there is none of this incarnation. made is told what a change would make: once for
+// each that is not refused.
+func (o *Operator) Rehearsal(record func(ctx context.Context, id idem.OperationID) (*storage.Record, error), made func(Rehearsed)) *Operator {
+	return &Operator{desk: o.desk, rehearsal: &rehearsal{record, made}}
 }
 
 var errInTheWay = errors.New("outbox: its record, or a message behind it, does not admit it")
@@ -33,7 +54,39 @@ func (x *delivery) rehearse(ctx context.Context, w protocol.Write) (in protocol.
 		return protocol.Input{What: protocol.Replied, Reply: refused(conds)}, false, nil
 	}
 	x.take(w, nil)
+	x.rehearsing.made(x.rehearsed(w))
 	return in, true, nil
+}
+
+// rehearsed is what a write that was taken for made makes.
+func (x *delivery) rehearsed(w protocol.Write) Rehearsed {
+	did := Rehearsed{State: x.row.State, Undoes: w.Next.Undoes, Ends: w.RecAs == protocol.End}
+	if w.Next.State != protocol.NoMessage {
+		did.Next = x.row.OperationID.Message(int(w.Next.Index))
+	}
+	if x.machine.Step == protocol.Keeping {
+		did.Unsettled = x.unsettled()
+	}
+	return did
+}
+
+var (
+	errDiffers   = errors.New("outbox: it contradicts what the message keeps")
+	errNotUndone = errors.New("outbox: the message undoes an earlier step, and a decline leaves that step standing")
+	errGivenUp   = errors.New("outbox: the message was given up, and what that means was written")
+)
+
+// unsettled is why evidence is kept, and not settled.
+func (x *delivery) unsettled() error {
+	switch {
+	case x.cause != nil:
+		return x.cause
+	case x.machine.Alarms&protocol.AlarmContradicts != 0:
+		return errDiffers
+	case x.row.Undoes && x.machine.Evidence == protocol.OutDeclined:
+		return errNotUndone
+	}
+	return errGivenUp
 }
 
 // inTheWay are the conditions of a write that would fail. That of the message holds: it was read just now.
@@ -42,7 +95,7 @@ func (x *delivery) inTheWay(ctx context.Context, w protocol.Write) (conds protoc
 		return protocol.CondRecord, nil
 	}
 	if w.RecAs != protocol.Leave {
-		r, err := x.rehearsing(ctx, x.row.OperationID)
+		r, err := x.rehearsing.record(ctx, x.row.OperationID)
 		if err != nil {
 			return 0, err
 		}

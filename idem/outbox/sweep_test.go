@@ -79,7 +79,7 @@ func TestSweepJudgesEachMessage(t *testing.T) {
 			old(m)
 		}, want: outbox.Counts{Dead: 1}, state: storage.MessageDead, record: storage.StatePending},
 		"parked":        {change: func(m *storage.Message) { m.State = storage.MessageUnknown }, want: outbox.Counts{}, state: storage.MessageUnknown, record: storage.StatePending},
-		"unknown topic": {change: func(m *storage.Message) { m.Topic = "other.topic" }, want: outbox.Counts{Errors: 1}, state: storage.MessagePending, record: storage.StatePending},
+		"unknown topic": {change: func(m *storage.Message) { m.Topic = "other.topic" }, want: outbox.Counts{Errors: 1, OtherRelease: 1}, state: storage.MessagePending, record: storage.StatePending},
 	} {
 		t.Run(name, func(t *testing.T) {
 			// One queue after the other: beside the others, the queue of the dead may tell of a message that has died just now before

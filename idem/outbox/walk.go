@@ -259,7 +259,7 @@ func (r *round[Ref]) count(decision Decision, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
-		r.did.Errors++
+		r.did.fail(err)
 		return
 	}
 	r.did.count(decision)

@@ -7,7 +7,7 @@ var consoles = []Mutant{
 	{Name: "a card settles by its reference alone", File: consoleEvidence, Old: "a.Outcome, a.Reference, a.Evidence = one.Outcome, one.Reference, one.Evidence", New: "a.Outcome, a.Reference = one.Outcome, one.Reference"},
 	{Name: "a card settles what it proves nothing of", File: consoleEvidence, Old: " && o.Doubt == \"\"", New: ""},
 	{Name: "a card settles without its bytes", File: consoleEvidence, Old: " && len(o.Evidence) > 0", New: ""},
-	{Name: "what can't be settled is promised to be", File: "idem/operator/console/change.go", Old: "	if would == operator.WouldKeep {", New: "	if false {"},
+	{Name: "what can't be settled is promised to be", File: "idem/operator/console/plan.go", Old: "	case p.unsettled:\n", New: "	case false && p.unsettled:\n"},
 	{Name: "a card settles another message", File: consoleEvidence, Old: " || a.message() != one.Message:", New: ":"},
 }
 

@@ -120,7 +120,13 @@ func (c Config) build(ctx context.Context) (*operator.Desk, error) {
 	if err != nil {
 		return nil, err
 	}
+	return deskOf(deployment, opened)
+}
+
+// deskOf makes the desk of what was opened.
+func deskOf(deployment Deployment, opened Opened) (*operator.Desk, error) {
 	desk := opened.Desk
+	var err error
 	desk.WakeUps, desk.DeadLetters = opened.Queue, opened.Queue
 	if desk.Audit, err = auditlog.New(deployment.dynamoDB(), deployment.AuditTable); err != nil {
 		return nil, err

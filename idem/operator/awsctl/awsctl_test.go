@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/smithy-go"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
@@ -99,6 +102,46 @@ func TestTheFunctionsVariablesAreEnough(t *testing.T) {
 		t.Errorf("the tables: %s", out)
 	}
 	d.exits(idemctl.ExitUsage, "keys", "check") // nothing is encrypted: there is no such command
+}
+
+// An application that can't read its secret has trouble: no variable mends that, and the advice is by what AWS answered.
+func TestASecretThatCannotBeReadIsTrouble(t *testing.T) {
+	answered := func(code string) error {
+		return &smithy.OperationError{ServiceID: "Secrets Manager", OperationName: "GetSecretValue", Err: &smithy.GenericAPIError{Code: code, Message: "no"}}
+	}
+	for name, c := range map[string]struct {
+		err  error
+		exit int
+		do   string
+	}{
+		"signed out":     {answered("ExpiredTokenException"), idemctl.ExitTrouble, "Sign in again"},
+		"not allowed":    {answered("AccessDeniedException"), idemctl.ExitTrouble, "may not do this"},
+		"not there":      {answered("ResourceNotFoundException"), idemctl.ExitTrouble, "no such table, queue or secret"},
+		"out of reach":   {&smithy.OperationError{ServiceID: "Secrets Manager", Err: &net.OpError{Op: "dial", Err: errors.New("refused")}}, idemctl.ExitTrouble, "Check the network"},
+		"a bad variable": {errors.New("ORDERS_TABLE must be set"), idemctl.ExitUsage, "Set the variables"},
+	} {
+		app := awsctl.NewLambda(awsctl.Lambda{Application: func(context.Context) (lambdaapp.Config, error) {
+			return lambdaapp.Config{}, fmt.Errorf("configuration: SCOPE_SECRET_ID = %q: %w", "shop/scope", c.err)
+		}})
+		for _, args := range [][]string{{"list", "dead"}, {"tables", "check"}, {"console"}} {
+			var errs strings.Builder
+			if code := idemctl.Run(t.Context(), app, args, io.Discard, &errs); code != c.exit || !strings.Contains(errs.String(), c.do) {
+				t.Errorf("%s: idemctl %q exits with %d: %s\nwant %d and %q", name, args, code, errs.String(), c.exit, c.do)
+			}
+		}
+	}
+}
+
+// A command that needs the desk asks the application once what it is made of: it may read its secrets each time.
+func TestADeskAsksItsApplicationOnce(t *testing.T) {
+	d, asked := deploy(t), 0
+	app := awsctl.NewLambda(awsctl.Lambda{Application: func(context.Context) (lambdaapp.Config, error) {
+		asked++
+		return lambdaapp.Config{AWS: d.aws, Getenv: func(name string) string { return d.variables[name] }}, nil
+	}})
+	if code := idemctl.Run(t.Context(), app, []string{"list", "dead"}, io.Discard, io.Discard); code != idemctl.ExitOK || asked != 1 {
+		t.Errorf("exit code %d, and it was asked %d times", code, asked)
+	}
 }
 
 // dated answers as from another time.

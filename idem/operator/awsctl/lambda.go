@@ -45,7 +45,26 @@ type OwnTable struct {
 
 // NewLambda returns the command line of an application that package lambdaapp runs.
 func NewLambda(l Lambda) idemctl.App {
-	return New(Config{Deployment: l.deployment, Open: l.open, App: l.App})
+	app := New(Config{Deployment: l.deployment, Open: l.open, App: l.App})
+	app.Build = l.build
+	return app
+}
+
+// build makes the desk, and asks the application once: it may read its secrets each time.
+func (l Lambda) build(ctx context.Context) (*operator.Desk, error) {
+	cfg, err := l.config(ctx)
+	if err != nil {
+		return nil, err
+	}
+	deployment, err := l.deploymentOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := l.openedOf(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return deskOf(deployment, opened)
 }
 
 // config is what lambdaapp.New takes, in the place of a function.
@@ -73,6 +92,10 @@ func (l Lambda) deployment(ctx context.Context) (Deployment, error) {
 	if err != nil {
 		return Deployment{}, err
 	}
+	return l.deploymentOf(cfg)
+}
+
+func (l Lambda) deploymentOf(cfg lambdaapp.Config) (Deployment, error) {
 	var missing []string
 	needed := func(name, rule string) string {
 		value := cfg.Getenv(name)
@@ -104,6 +127,10 @@ func (l Lambda) open(ctx context.Context) (Opened, error) {
 	if err != nil {
 		return Opened{}, err
 	}
+	return l.openedOf(ctx, cfg)
+}
+
+func (l Lambda) openedOf(ctx context.Context, cfg lambdaapp.Config) (Opened, error) {
 	app, err := lambdaapp.New(cfg)
 	if err != nil { // a line for each variable
 		return Opened{}, idemctl.Environment(errors.New(strings.ReplaceAll(err.Error(), "\n", "; ")))

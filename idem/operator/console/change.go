@@ -213,12 +213,6 @@ func (a asked) will(of action, would string) []string {
 	if !of.Settles {
 		return of.will
 	}
-	if would == operator.WouldKeep {
-		return []string{
-			"Nothing is settled: it was tried, without writing, and this evidence cannot be settled as it is. It may be about something else than the message asked for, such as another amount, or contradict what the message keeps.",
-			"The message keeps it, and is dead, or evidenced until the sweep settles it. The operation gets no answer by it.",
-		}
-	}
 	named := ""
 	if a.Reference != "" {
 		named = ", with the provider's reference " + a.Reference

@@ -167,6 +167,40 @@ func TestEveryOfferIsMadeByTheDesk(t *testing.T) {
 	}
 }
 
+// A page says what the change does to the row as it is: that evidence can't be settled, and why, instead of that it is.
+func TestAPlanSaysWhatTheDeskSays(t *testing.T) {
+	keeps := func(m *storage.Message) { dead(m); m.KeptDelivered = &storage.Kept{Reference: "ch_1"} }
+	for name, c := range map[string]struct {
+		leave    func(*storage.Message)
+		action   string
+		says     string
+		settled  bool
+		becoming storage.MessageState
+	}{
+		"it is settled": {unknown, "resolve", "is settled as declined", true, storage.MessageDeclined},
+		"what it keeps": {keeps, "redrive", "this would settle what it keeps: it is delivered then, and nobody is called.", true, storage.MessageDelivered},
+		"it can't be":   {func(m *storage.Message) { unknown(m); m.Undoes = true }, "resolve", "settle nothing: it becomes dead, and an alarm rings. The cause: the message undoes an earlier step", false, storage.MessageDead},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			id := w.operation(deferred, c.leave)
+			w.advance(time.Minute)
+			b := w.served()
+			form := b.offered(id, c.action)
+			form.Set("outcome", "declined")
+			plan := b.post(http.StatusSeeOther, "/change", form)
+			page := b.get(http.StatusOK, plan)
+			if b.shows(page, c.says); !c.settled && strings.Contains(page, "is settled as") {
+				t.Errorf("it promises a settlement:\n%s", page)
+			}
+			b.post(http.StatusSeeOther, plan, url.Values{})
+			if got := w.messageState(id.Message(1)); got != c.becoming {
+				t.Errorf("it is %s, want %s", got, c.becoming)
+			}
+		})
+	}
+}
+
 // A sweep that fails is not done on its page either, which says how much of it failed.
 func TestASweepThatFailsSaysSoOnItsPage(t *testing.T) {
 	w := newWorld(t)

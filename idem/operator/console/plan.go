@@ -18,10 +18,11 @@ type plan struct {
 	id    string
 	of    action
 	asked asked
-	// would is what the desk says that it would do.
-	would string
-	at    time.Time
-	by    *session
+	// would is what the desk says that it would do, and unsettled that evidence can't be settled by it.
+	would     string
+	unsettled bool
+	at        time.Time
+	by        *session
 
 	// turn is had by who makes it, mu guards what came of it: a page need not wait for the end.
 	turn, mu sync.Mutex
@@ -96,7 +97,7 @@ func (c *Console) planChange(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c.plans.add(&plan{id: id, of: of, asked: a, would: tried.Outcome, at: c.now(), by: sessionOf(r)})
+	c.plans.add(&plan{id: id, of: of, asked: a, would: tried.Outcome, unsettled: tried.Unsettled, at: c.now(), by: sessionOf(r)})
 	http.Redirect(w, r, "/plan/"+id, http.StatusSeeOther)
 	return nil
 }
@@ -131,7 +132,7 @@ func (c *Console) showPlan(w http.ResponseWriter, r *http.Request) error {
 		return &pageError{http.StatusServiceUnavailable, "This change is being made. Load the page again to see what came of it."}
 	}
 	page := planPage{
-		ID: p.id, Of: p.of, Asked: p.asked, Will: p.asked.will(p.of, p.would), Not: p.asked.not(p.of),
+		ID: p.id, Of: p.of, Asked: p.asked, Will: p.will(), Not: p.asked.not(p.of),
 		Actor: c.cfg.Actor, Made: p.made, Again: r.URL.Query().Has("again"), Result: p.result, Stale: staleOf(p.err),
 	}
 	title, status := "Confirm: "+p.of.Label, http.StatusOK
@@ -175,6 +176,23 @@ func (c *Console) makeChange(w http.ResponseWriter, r *http.Request) {
 		p.end(c.made(ctx, p))
 	}
 	http.Redirect(w, r, address, http.StatusSeeOther)
+}
+
+// will says what the change does: first what the desk says of the row as it is, such as that a next message is sent. Where evidence can't be
+// settled, nothing else is true.
+func (p *plan) will() []string {
+	switch now := "As it is now, this would " + p.would + "."; {
+	case p.unsettled:
+		return []string{
+			"Nothing is settled: it was tried, without writing. " + now,
+			"The evidence may be about something else than the message asked for, such as another amount. The operation gets no answer by it.",
+		}
+	case p.of.Unfenced, // nobody can say before what is found
+		p.of.Settles && p.would == "settle it as "+p.asked.Outcome: // and nothing is sent
+		return p.asked.will(p.of, p.would)
+	default:
+		return append([]string{now}, p.asked.will(p.of, p.would)...)
+	}
 }
 
 func (p *plan) begin() {

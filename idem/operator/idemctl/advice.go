@@ -65,14 +65,6 @@ func complain(out io.Writer, err error) {
 // packages are the names that errors of the library begin with. They mean nothing to an operator.
 var packages = regexp.MustCompile(`(^|: |\n)(?:operator|outbox|idem|idemctl|dynamo|storage|conform): `)
 
-// ofBuilding is an error of making what the command works with: trouble, or something that the environment lacks.
-func ofBuilding(err error) error {
-	if isTrouble(err) {
-		return err
-	}
-	return Environment(err)
-}
-
 // inWords is an error without the names of packages.
 func inWords(err error) string { return packages.ReplaceAllString(err.Error(), "$1") }
 

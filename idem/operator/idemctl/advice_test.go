@@ -69,6 +69,8 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 		"nothing is decided":      {operator.ErrUndecided, "once the provider answers", ExitTrouble},
 		"a message that died":     {operator.ErrDied, "idemctl inspect", ExitTrouble},
 		"a sweep that failed":     {&operator.SweepError{}, "leave the rest to the scheduled sweep", ExitTrouble},
+		"a sweep of another's":    {&operator.SweepError{Report: outbox.Report{Messages: outbox.Counts{Errors: 2, OtherRelease: 2}}}, "Another release wrote it", ExitTrouble},
+		"a sweep, some another's": {&operator.SweepError{Report: outbox.Report{Messages: outbox.Counts{Errors: 2, OtherRelease: 1}}}, "leave the rest to the scheduled sweep", ExitTrouble},
 		"another scope secret":    {idem.ErrScopeSecret, "scope secret", ExitTrouble},
 		"another release's topic": {&outbox.TopicError{Topic: "t"}, "Another release", ExitTrouble},
 		"an unusable value":       {&idem.ConfigError{Field: "Window", Rule: "must be above 0"}, "another value", ExitUsage},
@@ -142,6 +144,18 @@ func TestCommandLinesThatAreIncompleteAreAnsweredByWhatToWrite(t *testing.T) {
 		if code := Run(t.Context(), App{}, strings.Fields(line), &out, &errs); code != ExitUsage || !strings.Contains(errs.String(), "\nnext: ") || !strings.Contains(errs.String(), want) {
 			t.Errorf("idemctl %s: exit code %d, %q, want %q", line, code, &errs, want)
 		}
+	}
+}
+
+// What AWS or the network answers is trouble, also where it is passed on as the environment's.
+func TestTroubleIsNotOfTheEnvironment(t *testing.T) {
+	for _, trouble := range []error{uncalled{awsError("AccessDeniedException")}, context.DeadlineExceeded, &net.OpError{Op: "dial", Err: errors.New("refused")}} {
+		if err := Environment(fmt.Errorf("read the secret: %w", trouble)); !errors.Is(err, trouble) || exitOf(err) != ExitTrouble {
+			t.Errorf("%v: exit code %d", err, exitOf(err))
+		}
+	}
+	if err := Environment(errors.New("it is not set")); exitOf(err) != ExitUsage || Environment(nil) != nil {
+		t.Errorf("%v: exit code %d", err, exitOf(err))
 	}
 }
 

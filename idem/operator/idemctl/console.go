@@ -45,7 +45,7 @@ func (p *page) Run(s *session) (err error) {
 	}
 	if s.app.Console != nil {
 		if err := s.app.Console(&cfg); err != nil {
-			return ofBuilding(err)
+			return Environment(err)
 		}
 	}
 	listener, err := console.Listen(p.Port)

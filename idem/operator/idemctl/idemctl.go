@@ -109,7 +109,7 @@ func (s *session) desk() (*operator.Desk, error) {
 	}
 	desk, err := s.app.Build(s.ctx)
 	if err != nil {
-		return nil, ofBuilding(err)
+		return nil, Environment(err)
 	}
 	s.built = desk
 	return desk, nil

@@ -42,10 +42,11 @@ func (r Reasoned) Change() operator.Change {
 var ErrDiffers = errors.New("idemctl: it is not as it must be")
 
 // Environment says that the environment lacks something, or has something that can't be used: nothing was read, and the exit code is
-// [ExitUsage]. A nil error stays nil.
+// [ExitUsage]. A nil error stays nil. Trouble stays as it is, such as a secret that could not be read: no variable mends that, the advice is by
+// what AWS answered, and the exit code is [ExitTrouble].
 func Environment(err error) error {
-	if err == nil {
-		return nil
+	if err == nil || isTrouble(err) {
+		return err
 	}
 	return &usageError{err.Error(), adviceEnvironment}
 }

@@ -72,12 +72,12 @@ func adviceOnTrouble(err error) string {
 		return "Where the provider could not be asked, the cause is above, in the line idempotency.probe_unclear. Run the command again once the provider answers; the reconciler asks by itself, too."
 	case errors.Is(err, operator.ErrDied):
 		return "Run idemctl inspect with the id: it says what may be done about a message that is dead."
+	case errors.As(err, &swept) && swept.OfOtherRelease(), errors.As(err, &topic), errors.As(err, &record), errors.As(err, &row):
+		return "Another release wrote it. Use the idemctl of the release that is deployed."
 	case errors.As(err, &swept):
 		return "The causes are above, a line of the log for each. Remove them, and run the command again, or leave the rest to the scheduled sweep: what could not be done is due still."
 	case errors.Is(err, idem.ErrScopeSecret):
 		return "Give this command the scope secret that the functions have. The variables are listed at " + manualPage + "#variables"
-	case errors.As(err, &topic), errors.As(err, &record), errors.As(err, &row):
-		return "Another release wrote it. Use the idemctl of the release that is deployed."
 	case errors.As(err, &unheard):
 		return "The change may have been made: its reply was lost. Run idemctl inspect with the id to see whether it was, before you decide again."
 	case errors.Is(err, context.DeadlineExceeded):
@@ -107,7 +107,7 @@ func adviceOnAWS(code string) string {
 	case strings.Contains(code, "AccessDenied"), strings.Contains(code, "NotAuthorized"):
 		return "Your credentials may not do this. The message names the action: have it added to them, and run the command again."
 	case code == "ResourceNotFoundException", strings.Contains(code, "NonExistentQueue"), strings.Contains(code, "QueueDoesNotExist"):
-		return "There is no such table or queue in this account and Region. Check AWS_REGION, your credentials, and that --env-file is of the right stage."
+		return "There is no such table, queue or secret in this account and Region. Check AWS_REGION, your credentials, and that --env-file is of the right stage."
 	}
 	return adviceTrouble
 }
