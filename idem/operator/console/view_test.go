@@ -320,6 +320,12 @@ func TestOperationPageOfAnApplicationThatCannotReadItsRow(t *testing.T) {
 	if strings.Contains(page, "is not known here") {
 		t.Errorf("what is known is not:\n%s", page)
 	}
+	w.known = told{} // what Go returns beside an error
+	page = b.get(http.StatusOK, path)
+	b.shows(page, says, "It may have something")
+	if strings.Contains(page, "shows nothing") {
+		t.Errorf("the page says that there is nothing:\n%s", page)
+	}
 }
 
 // An operation is found by its id, a message's, the begin of an id that stands in a queue or the log, the application's own id,
