@@ -178,7 +178,8 @@ func (c *Counts) add(d Counts) {
 // fail counts an error.
 func (c *Counts) fail(err error) {
 	c.Errors++
-	if errors.As(err, new(*TopicError)) || errors.As(err, new(*UnreadableError)) || errors.As(err, new(*idem.UnreadableError)) {
+	foreign := errors.As(err, new(*TopicError)) || errors.As(err, new(*UnreadableError)) || errors.As(err, new(*idem.UnreadableError))
+	if foreign && !errors.Is(err, errPanicked) {
 		c.OtherRelease++
 	}
 }

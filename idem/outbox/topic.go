@@ -3,6 +3,7 @@ package outbox
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -194,11 +195,14 @@ func (t Topic) reads(m storage.Message, told func(stack []byte)) error {
 	return nil
 }
 
+// errPanicked: what a payload is, this release itself can't tell; it need not be another's.
+var errPanicked = errors.New("panicked")
+
 func (t Topic) knows(payload []byte, told func(stack []byte)) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			told(debug.Stack())
-			err = fmt.Errorf("outbox: knows of %s panicked with a %T", t.Name, p)
+			err = fmt.Errorf("outbox: knows of %s %w with a %T", t.Name, errPanicked, p)
 		}
 	}()
 	return t.Knows(payload)

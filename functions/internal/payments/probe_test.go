@@ -75,7 +75,7 @@ func TestProbeFindsWhatACallMade(t *testing.T) {
 				simulator := provider.New(provider.Config{Now: clock.Now})
 				server := httptest.NewServer(simulator)
 				t.Cleanup(func() { simulator.Close(); server.Close() })
-				w := &world{T: t, clock: clock, provider: provider.Control{URL: server.URL}}
+				w := &world{T: t, clock: clock, provider: provider.Control{URL: server.URL, Client: client}}
 				charged := topics(t, server.URL)[payments.TopicCharges].Call(t.Context(), otherKey(charge("card"))).(outbox.Delivered)
 				c := effects(charged.Reference, screened(t, server.URL))[n]
 				delay := time.Minute.Milliseconds()

@@ -246,7 +246,7 @@ func TestSimulatorsWebhooksSettle(t *testing.T) {
 		simulator := provider.New(provider.Config{WebhookSecret: formerSecret, WebhookURL: l.url + "/v1/webhooks/provider", Now: w.clock.Now})
 		server := httptest.NewServer(simulator)
 		w.Cleanup(func() { simulator.Close(); server.Close() })
-		control, mode := provider.Control{URL: server.URL}, provider.Twice
+		control, mode := provider.Control{URL: server.URL, Client: client}, provider.Twice
 		w.ok(control.Settings(w.Context(), provider.SettingsPatch{Webhooks: &provider.WebhooksPatch{Mode: &mode}}))
 		m := w.message(a.Operation)
 		topics(w.T, server.URL)[m.Topic].Call(w.Context(), m)

@@ -126,7 +126,7 @@ func (w *world) start(o options) {
 	simulator := provider.New(provider.Config{Now: w.clock.Now})
 	server := httptest.NewServer(simulator)
 	w.Cleanup(func() { simulator.Close(); server.Close() })
-	w.provider = provider.Control{URL: server.URL}
+	w.provider = provider.Control{URL: server.URL, Client: client}
 	w.serve(o)
 }
 
